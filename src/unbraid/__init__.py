@@ -6,6 +6,7 @@ TYPE_CHECKING = False  # not imported: `python -m unbraid` still has the current
 if TYPE_CHECKING:
     from unbraid import datasets, families, metrics, zoo
     from unbraid import show as show
+    from unbraid.base.progress_bar import progress_bar
     from unbraid.data import Representation
     from unbraid.fitting.fit import fit
     from unbraid.runs.run import Run, load_run
@@ -37,6 +38,7 @@ __all__ = [
     "fit",
     "load_run",
     "metrics",
+    "progress_bar",
     "rank",
     "score",
     "score_encoder",
@@ -57,6 +59,7 @@ _HOMES = {
     "diagnose": "unbraid.scoring.diagnose",
     "fit": "unbraid.fitting.fit",
     "load_run": "unbraid.runs.run",
+    "progress_bar": "unbraid.base.progress_bar",
     "rank": "unbraid.studies.rank_models",
     "score": "unbraid.scoring.score",
     "score_encoder": "unbraid.runs.score_encoder",

@@ -11,7 +11,7 @@ from PIL import Image
 
 from tests.processes import forked
 from unbraid import load_run, train
-from unbraid.cli._progress import Pace
+from unbraid.base.progress_bar import Forecast, Pace
 from unbraid.training.workers import WorkerDied
 
 DENSE = ("--set", "network=dense", "--set", "latents=3", "--batch-size", "8", "--precision", "float32")
@@ -78,9 +78,9 @@ def test_estimates_that_are_biased_in_a_batch_stay_in_the_curves(unbraid_cli, tm
     last = load_run(folder).status["last"]
     assert {"total_correlation", "dimension_wise_kl", "index_code_information"} <= last.keys()
     pace = Pace()
-    assert pace.line(1, 3, {}, last).count("kl ") == 1
-    assert "correlation" not in pace.line(1, 3, {}, last)
-    assert "total_correlation 0.5" in pace.line(1, 3, {}, {"loss/vae": 2.0, "total_correlation": 0.5})
+    assert pace.report(1, 3, {}, last)[2].count("kl ") == 1
+    assert "correlation" not in pace.report(1, 3, {}, last)[2]
+    assert "total_correlation 0.5" in pace.report(1, 3, {}, {"loss/vae": 2.0, "total_correlation": 0.5})[2]
 
 
 @pytest.mark.parametrize(
@@ -104,9 +104,9 @@ def test_stopped_it_says_so_and_the_same_command_continues(
     arguments = ["train", "vae", "--dataset", "square", "--steps", "120", *DENSE, "--data", "positions=8"]
     arguments += ["--out", str(tmp_path / "runs")]
     script = (
-        "import sys, unbraid.cli.app, unbraid.cli._progress, unbraid.training.workers\n"
+        "import sys, unbraid.cli.app, unbraid.base.progress_bar, unbraid.training.workers\n"
         f"if not {workers}: unbraid.training.workers.can_leave = lambda *_: False\n"
-        "unbraid.cli._progress.PLAIN_SECONDS = 0\n"
+        "unbraid.base.progress_bar.LOG_SECONDS = 0.05\n"
         f"sys.argv = ['unbraid', *{arguments!r}]\n"
         "unbraid.cli.app.main()\n"
     )
@@ -191,12 +191,14 @@ def test_a_file_system_without_locks_is_one_line_and_no_obstacle(unbraid_cli, tm
     ]
 
 
-def test_the_pace_counts_only_what_this_session_trained(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_pace_counts_only_what_this_session_trained() -> None:
     """Two runs of 1 000 steps, one of which continues at 600: 100 steps in 10 s leave 1 300 steps, 130 s."""
-    now = iter([100.0, 110.0])
-    monkeypatch.setattr("unbraid.cli._progress.time.monotonic", lambda: next(now))
-    pace = Pace()
-    pace.line(0, 2000, {0: 600}, {})
-    line = pace.line(0, 2000, {0: 700}, {"kl": 1.23456})
-    assert line == "10.0 steps/s, 0:02:10 left, kl 1.235"
-    assert pace.done == 700
+    now = 100.0
+    pace, forecast = Pace(lambda: now), Forecast(lambda: now)
+    done, total, _, before = pace.report(0, 2000, {0: 600}, {})
+    forecast.update(done, total, before)
+    now = 110.0
+    done, total, detail, before = pace.report(0, 2000, {0: 700}, {"kl": 1.23456})
+    forecast.update(done, total, before)
+    assert (done, total, before, detail) == (700, 2000, 600, "10.0 steps/s, kl 1.235")
+    assert forecast.text == "0:02:10 left"

@@ -1,9 +1,14 @@
 """Asked to stop, by Ctrl-C or as schedulers and containers ask: SIGINT and SIGTERM are heard alike."""
 
+import os
 import signal
+import socket
+import sys
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from typing import NoReturn
 
 
 class Terminated(KeyboardInterrupt):
@@ -11,6 +16,49 @@ class Terminated(KeyboardInterrupt):
 
 
 RAISED: dict[int, type[KeyboardInterrupt]] = {signal.SIGINT: KeyboardInterrupt, signal.SIGTERM: Terminated}
+
+
+END_SECONDS = 1.5  # for what an interrupt has to clean up
+STOPPED: dict[int, str] = {signal.SIGINT: "interrupted", signal.SIGTERM: "stopped by SIGTERM"}
+_saving: list[bool] = []
+
+
+@contextmanager
+def saving() -> Iterator[None]:
+    """Around work that saves what is finished when it is interrupted, however long that takes."""
+    _saving.append(True)
+    try:
+        yield
+    finally:
+        _saving.pop()
+
+
+def end_when_interrupted() -> None:
+    """From now on an interrupt ends this process soon, even where it waits for a long computation outside Python."""
+    signals, wakes = socket.socketpair()
+    wakes.setblocking(False)
+    signal.set_wakeup_fd(wakes.detach(), warn_on_full_buffer=False)
+
+    def listen() -> None:
+        while True:
+            number = signals.recv(1)[0]
+            if number in STOPPED:
+                time.sleep(END_SECONDS)
+                if not _saving:
+                    cursor = "\x1b[?25h" if sys.stderr.isatty() else ""
+                    leave(f"{cursor}unbraid: {STOPPED[number]}; no file was left half-written", 128 + number)
+
+    threading.Thread(target=listen, daemon=True).start()
+
+
+def leave(message: str, code: int) -> NoReturn:
+    """End without waiting for threads and libraries."""
+    if message:
+        print(message, file=sys.stderr)
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError):
+            stream.flush()
+    os._exit(code)
 
 
 @contextmanager

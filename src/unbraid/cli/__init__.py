@@ -1,10 +1,11 @@
 """The command `unbraid`: parse, call the library, print."""
 
 import os
+import signal
 import sys
 
 from unbraid.base.current_folder import ignore_settings
-from unbraid.base.signals import Terminated, terminable
+from unbraid.base.signals import STOPPED, Terminated, end_when_interrupted, leave, terminable
 
 __all__ = ["main"]
 
@@ -13,16 +14,19 @@ def main() -> None:
     """Run the command line; see `unbraid.cli.app.main`."""
     _open_streams()
     ignore_settings()
+    end_when_interrupted()
     try:
         with terminable():
             from unbraid.cli import app  # takes long enough to be interrupted
 
             app.main()
     except KeyboardInterrupt as stopped:
-        terminated = isinstance(stopped, Terminated)
-        reason = "stopped by SIGTERM" if terminated else "interrupted"
-        print(f"unbraid: {reason}; no file was left half-written", file=sys.stderr)
-        raise SystemExit(143 if terminated else 130) from None
+        number = signal.SIGTERM if isinstance(stopped, Terminated) else signal.SIGINT
+        leave(f"unbraid: {STOPPED[number]}; no file was left half-written", 128 + number)
+    except SystemExit as ended:
+        if ended.code in (130, 143):
+            leave("", ended.code)
+        raise
 
 
 def _open_streams() -> None:

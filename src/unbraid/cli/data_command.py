@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from unbraid.base.progress_bar import progress_bar
 from unbraid.cli._commands import Commands
 from unbraid.cli._options import Files, check_output, grouped, yaml_options
-from unbraid.cli._progress import reading_progress
+from unbraid.cli._progress import megabytes_progress
 from unbraid.cli.show_command import say, show
 from unbraid.files.table_formats import Table
 
@@ -125,7 +126,7 @@ def render(
         options.setdefault("cache", True)
     dataset = _opened(name, options)
     if out is not None:
-        with reading_progress("writing") as report:
+        with progress_bar("writing") as report:
             n_images = export(
                 dataset, out, limit=limit, pictures=png, description=_description(name, dataset), progress=report
             )
@@ -163,7 +164,7 @@ def get(
     if not chosen:
         raise ValueError(f"{name} has no file {file!r}; it has {', '.join(one.name for one in files)}")
     present = (official_folder() / chosen[0].name).exists()
-    with reading_progress(chosen[0].name, megabytes=True) as report:
+    with megabytes_progress(chosen[0].name) as report:
         path = download(chosen[0], official_folder(), verify=not no_verify, progress=report)
     option = chosen[0].option
     missing = [one for one in missing_files(name, cache_root()) if one != chosen[0] and not option]
@@ -224,7 +225,7 @@ def contact_sheet(
 def _opened(name: str, options: dict[str, Any]) -> "FactorDataset":
     from unbraid.datasets import ChecksumWarning, load
 
-    with reading_progress("preparing") as report, warnings.catch_warnings():
+    with progress_bar("preparing") as report, warnings.catch_warnings():
         warnings.simplefilter("always", ChecksumWarning)
         return load(name, progress=report, **options)
 

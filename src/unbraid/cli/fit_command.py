@@ -10,8 +10,9 @@ import typer
 
 from unbraid.base.comma_lists import listed
 from unbraid.base.counted import counted
+from unbraid.base.progress_bar import progress_bar
 from unbraid.cli._options import Device
-from unbraid.cli._progress import continuing, progress_bar
+from unbraid.cli._progress import continuing
 from unbraid.cli.show_command import say
 
 if TYPE_CHECKING:
@@ -92,10 +93,10 @@ def fit(
     began = math.inf if plan else time.monotonic()
     names = listed(families)
     with ExitStack() as working:
-        with continuing(), progress_bar("fit", left=True) as show:
+        with continuing(), progress_bar("fit") as bar:
             pictures, planned = planned_for(
                 images, out, minutes=minutes, size=size, families=names, latents=latents, seed=seed, plan=plan,
-                device=device, executor=executor, report=show, claim=lambda: working.enter_context(claimed(out)),
+                device=device, executor=executor, report=bar.show, claim=lambda: working.enter_context(claimed(out)),
             )  # fmt: skip
         known = None if labels is None else read_labels(labels, pictures)
         on_labels = () if known is None else known.notes
@@ -105,10 +106,10 @@ def fit(
             say(f"this call stops training to end within {counted(minutes, 'minute')}")
         if dry_run:
             return
-        with continuing(), progress_bar("fit", left=True) as show:
+        with continuing(), progress_bar("fit") as bar:
             fitted = carry_out(
                 out, pictures, planned, began=began, minutes=minutes, labels=known, device=device, executor=executor,
-                report=show,
+                report=bar.show,
             )  # fmt: skip
     _say_fitted(fitted, [note for note in fitted.notes if note not in on_labels])
 

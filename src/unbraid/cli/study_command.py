@@ -1,22 +1,22 @@
 """`unbraid study`: many runs by one file."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from unbraid.base.progress_bar import progress_bar
 from unbraid.cli._commands import Commands
 from unbraid.cli._options import DryRun, Files, StudyFolder, TrustCode, grouped
 from unbraid.cli._paths import opened
-from unbraid.cli._progress import Pace, Show, continuing, metric_progress, progress_bar, stage_progress
+from unbraid.cli._progress import continuing, metric_progress, stage_progress
 from unbraid.cli.show_command import say, show
 from unbraid.studies.study_text import counts, described, estimated, in_all, status_of, summary
 
 if TYPE_CHECKING:
     from unbraid.studies.study import Study
-    from unbraid.studies.study_record import StudyProgress
 
 study_app = typer.Typer(
     cls=Commands,
@@ -83,8 +83,7 @@ def run(
         if dry_run:
             _estimate(study, executor, shard, options | {"retry": retry, "retrain": retrain})
             return
-        with continuing(), progress_bar(study.config.name) as bar:
-            report = study_report(study.config.name, bar)
+        with continuing(), progress_bar(study.config.name) as report:
             runs = study.run(executor, retry=retry, retrain=retrain, shard=shard, progress=report, **options)
     say(summary(study, runs, out))
 
@@ -101,23 +100,6 @@ def _estimate(study: "Study", executor: str | None, shard: str | None, options: 
         show([*estimated(estimates[-1], part.config.name if label else "")], Files())
     if len(estimates) > 1:
         say(in_all(estimates))
-
-
-def study_report(name: str, bar: Show) -> "Callable[[StudyProgress], None]":
-    """What shows the progress of a study on a bar."""
-    pace = Pace()
-
-    def report(sent: "StudyProgress") -> None:
-        if sent.after is not None:
-            what, done, total = sent.after
-            bar(f"{sent.label} {what}".strip(), done, total, f"{done}/{total}")
-            return
-        failed = f" ({sent.n_failed} failed)" if sent.n_failed else ""
-        line = pace.line(sent.done_steps, sent.steps, sent.steps_taken, sent.logs, sorted(set(sent.doing.values())))
-        title = f"{name} {sent.label}".strip()
-        bar(f"{title} {sent.n_done}/{sent.n_runs} runs{failed}", pace.done, sent.steps, line)
-
-    return report
 
 
 @study_app.command("status")

@@ -1,8 +1,7 @@
 """`unbraid train` and `unbraid continue`: one model or a population, into run folders."""
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,14 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unbraid.base.comma_lists import listed, separated
+from unbraid.base.progress_bar import progress_bar, readable
 from unbraid.cli._options import CheckpointEvery, Device, DryRun, Trust, number_or_text, pair, yaml_options
-from unbraid.cli._progress import Pace, continuing, metric_progress, progress_bar, readable
+from unbraid.cli._progress import continuing, metric_progress
 from unbraid.cli.show_command import Files, print_table, say, show
 from unbraid.files.table_formats import Table
 
 if TYPE_CHECKING:
     from unbraid.runs.run import Run
-    from unbraid.training.train import Prepared, TrainingProgress
+    from unbraid.training.train import Prepared
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def train(
         check_names(listed(track))
     hyperparameters: dict[str, Any] = _settings(sets, inspect.signature(train_models).parameters)
     source = {"name": images or dataset, **yaml_options("--data", data)}
-    with continuing(), training_progress(family) as report:
+    with continuing(), progress_bar(family) as report:
         planned = prepared(
             family, source, seeds=chosen, progress=report,
             **{**vars(options), **hyperparameters, "snapshot_metrics": listed(options.snapshot_metrics)},
@@ -153,24 +153,6 @@ def _seeds(text: str) -> int | list[int]:
     except ValueError:
         raise ValueError(f"--seeds {text}: write how many (4), or which (0,1,5)") from None
     return numbers[0] if "," not in text and numbers else numbers
-
-
-@contextmanager
-def training_progress(family: str) -> "Iterator[Callable[[TrainingProgress], None]]":
-    """What is told of the progress of a training, as a bar."""
-    pace = Pace()
-    with progress_bar(family) as show:
-
-        def report(sent: "TrainingProgress") -> None:
-            if sent.reading is not None:
-                done, total = sent.reading
-                show("reading images", done, total, f"{done:,}/{total:,}")
-                return
-            steps = sent.n_runs * sent.steps
-            line = pace.line(sent.n_done * sent.steps, steps, sent.steps_taken, sent.logs)
-            show(f"{family} {sent.n_done}/{sent.n_runs} runs", pace.done, steps, line)
-
-        yield report
 
 
 SHOWN = ("loss", "reconstruction", "kl", "total_correlation")  # of the last point of the curves, which hold the rest
@@ -231,6 +213,6 @@ def continue_run(
     from unbraid.training.continuing import continue_run as go_on
 
     begun = open_run(run, trust=trust.names)
-    with continuing(), training_progress(str(begun.config["family"])) as report:
+    with continuing(), progress_bar(str(begun.config["family"])) as report:
         longer = go_on(begun, steps, dataset=dataset, out=out, checkpoint_every=checkpoint_every, progress=report)
     print_runs([longer])

@@ -23,13 +23,14 @@ from unbraid.scoring.card import ScoreCard
 from unbraid.scoring.card_memory import check_memory_of_scores
 from unbraid.scoring.card_tables import unchecked
 from unbraid.scoring.dependence import note_on_neighbours, with_repeats_as_groups
-from unbraid.scoring.engine import Gap, ScoreSettings
+from unbraid.scoring.engine import Gap, ScoreSettings, expected_seconds
 from unbraid.scoring.equal_rows import Sampled, notes_on_subsets, sampled, subsets_of, subsets_of_groups
 from unbraid.scoring.group_comparison import holm
 from unbraid.scoring.interval import student
 from unbraid.scoring.named_blocks import blocks_of
 from unbraid.scoring.score import Named, check_enough, choose, parse_confidence, score
 from unbraid.scoring.score_data import Confidence
+from unbraid.scoring.uncertainty import seconds_of_parts
 from unbraid.scoring.unwanted import split_unwanted
 
 Models = Mapping[str, Representation | str | Path] | Sequence[str | Path]
@@ -275,15 +276,25 @@ def compare(
     notes += notes_on_subsets(representations, subsets)
     cards: dict[str, ScoreCard] = {}
     by_model: dict[str, dict[str, Sampled]] = {}
-    for name, model in representations.items():
-        card = score(model, metrics=metrics, unwanted=unwanted, seed=seed, held_out=held_out, progress=progress)
+    costs = {name: expected_seconds(named, model) for name, model in representations.items()}
+    parts = {
+        name: _seconds_of_parts(named, costs[name], model, subsets[name], n_parts)
+        for name, model in representations.items()
+    }
+    for place, (name, model) in enumerate(representations.items(), start=1):
+        later = sum(sum(costs[other].values()) + parts[other] for other in [*representations][place:])
+        card = score(
+            model, metrics=metrics, unwanted=unwanted, seed=seed, held_out=held_out,
+            progress=ScoreSettings(seed, progress=progress).followed_by(parts[name] + later).progress,
+        )  # fmt: skip
+        speed = sum(each.seconds for each in card.scored.values()) / sum(costs[name].values())
         remaining, alone = split_unwanted(model, unwanted)
         views = [(remaining, card.scored.keys() - alone.keys(), held_out)]
         views += [(factor, card.scored.keys() & {metric}, None) for metric, factor in alone.items()]
         scored, by_model[name] = {}, {}
         for view, names, gap in views:
             own = {metric: each for metric, each in card.scored.items() if metric in names}
-            settings = ScoreSettings(seed, gap, progress)
+            settings = ScoreSettings(seed, gap, progress).followed_by(later * speed)
             with_intervals, samples = sampled(view, own, subsets[name], level, n_parts, settings)
             scored |= with_intervals
             by_model[name] |= samples
@@ -324,6 +335,15 @@ def compare(
         for name in representations
     }
     return ModelComparison(cards, compared, decided, level, together, tuple(notes))
+
+
+def _seconds_of_parts(
+    metrics: Mapping[str, Metric], costs: Mapping[str, float], model: Representation, subsets: Sequence[IntArray],
+    times: int | None,
+) -> float:  # fmt: skip
+    """About how long the subsets of a model and their parts take, where all rows take so many seconds."""
+    share, seconds = len(subsets[0]) / len(model), sum(seconds_of_parts(metrics, costs, times).values())
+    return share * seconds + (share < 1) * len(subsets) * share * sum(costs.values())
 
 
 def _named(models: Models) -> dict[str, Representation]:

@@ -2,7 +2,7 @@
 
 import inspect
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass, replace
 from typing import Any, Literal, TypeAlias
 
@@ -29,6 +29,24 @@ PER_CLASS: dict[str, int] = {
     "dci_es": 50,
 }
 
+# Seconds for 10 000 rows of 10 codes and 5 factors, and the powers of rows and codes that they grow by; for forecasts.
+SECONDS: dict[str, tuple[float, float, float]] = {
+    "beta_vae_score": (0.25, 0.0, 0.6),
+    "dci_boosted": (0.7, 0.65, 1.05),
+    "dci_es": (2.5, 1.2, 0.65),
+    "dci_forest": (0.3, 1.1, 0.75),
+    "explicitness": (0.1, 1.0, 0.85),
+    "factorised_support": (0.6, 1.0, 2.0),
+    "independence_score": (0.2, 1.0, 1.2),
+    "infomec": (0.2, 0.7, 0.6),
+    "irs": (0.15, 1.0, 0.85),
+    "latent_matching": (0.2, 1.0, 0.6),
+    "linear_accuracy": (0.7, 0.9, 0.6),
+    "mlp_accuracy": (0.5, 0.95, 1.0),
+    "nk": (1.0, 1.0, 1.0),
+}
+OTHERWISE = 0.05, 1.0, 0.85
+
 Gap: TypeAlias = str | BoolArray | Callable[[FloatArray], BoolArray]
 
 
@@ -40,6 +58,15 @@ class ScoreSettings:
     held_out: Gap | None = None
     progress: Progress | None = None
     on_error: Literal["keep", "raise"] = "keep"
+
+    def expect(self, costs: Sequence[float], later: float = 0.0) -> None:
+        """Seconds that the steps to come may take, and those of all that follows, for a progress that forecasts."""
+        if (expect := getattr(self.progress, "expect", None)) is not None:
+            expect(costs, later)
+
+    def followed_by(self, seconds: float) -> "ScoreSettings":
+        """The same for a part of the work that other work of so many seconds follows."""
+        return self if self.progress is None else replace(self, progress=_Followed(self, seconds))
 
     def tell(self, what: str, done: int, total: int) -> None:
         if self.progress is not None and done < total:
@@ -58,6 +85,38 @@ class ScoreSettings:
         return failure
 
 
+@dataclass(frozen=True)
+class _Followed:
+    settings: ScoreSettings
+    seconds: float
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        self.settings.tell(what, done, total)
+
+    def expect(self, costs: Sequence[float], later: float = 0.0) -> None:
+        self.settings.expect(costs, later + self.seconds)
+
+
+def expected_seconds(metrics: Iterable[str], representation: Representation) -> dict[str, float]:
+    """About how long each metric takes."""
+    n_rows, n_codes = representation.codes.shape
+    expected = {}
+    for name in metrics:
+        seconds, by_rows, by_codes = _seconds_row(name)
+        of_factor = seconds / 5 * (n_rows / 10_000) ** by_rows * (n_codes / 10) ** by_codes
+        expected[name] = of_factor * max(len(representation.names), 1)
+    return expected
+
+
+def seconds_of_half(name: str) -> float:
+    """About how long half of the rows take, of the time of all of them."""
+    return 0.5 ** _seconds_row(name)[1]
+
+
+def _seconds_row(name: str) -> tuple[float, float, float]:
+    return SECONDS.get(name.partition("(")[0], OTHERWISE)
+
+
 def outcomes(
     representation: Representation,
     metrics: Mapping[str, Metric],
@@ -66,6 +125,7 @@ def outcomes(
 ) -> dict[str, Outcome]:
     """What comes of each metric: its score, why it has no meaning on these codes and factors, or its error."""
     results: dict[str, Outcome] = {}
+    settings.expect([*expected_seconds(metrics, representation).values()])
     for name, result in score_each(
         representation, metrics, seed=settings.seed, held_out=settings.held_out, objects=objects,
         progress=settings.progress,

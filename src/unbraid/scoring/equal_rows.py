@@ -15,7 +15,7 @@ from unbraid.scoring.engine import ScoreSettings, gap_of_rows, score_each
 from unbraid.scoring.interval import FEWEST_ROWS
 from unbraid.scoring.result_columns import AS_MANY
 from unbraid.scoring.score import FEWEST_PARTS
-from unbraid.scoring.uncertainty import Parts, scores_of_parts, why_constant, with_interval
+from unbraid.scoring.uncertainty import Parts, scores_of_parts, seconds_of_parts, why_constant, with_interval
 
 MOST_SUBSETS = 10  # more would shrink the deviation of a difference by less than 5 %
 
@@ -164,9 +164,14 @@ def sampled(
     rows = {name: _with_parts(each.metric, n_parts, len(subsets)) for name, each in scored.items()}
     missing = {name: row.interval for name, row in rows.items() if isinstance(row.interval, str)}
     by_metric: dict[str, list[tuple[Scored, Parts]]] = {name: [] for name in rows}
-    for subset in subsets:
+    share = len(subsets[0]) / len(representation)
+    costs = {name: share * each.seconds for name, each in scored.items()}
+    for done, subset in enumerate(subsets, start=1):
         left = {name: row for name, row in rows.items() if name not in missing}
-        its_own = replace(settings, held_out=gap_of_rows(settings.held_out, len(representation), subset))
+        of_parts = sum(seconds_of_parts(left, costs, None).values())
+        following = settings.followed_by((len(subsets) - done) * (sum(costs[name] for name in left) + of_parts))
+        following.expect([costs[name] for name in left], of_parts)
+        its_own = replace(following, held_out=gap_of_rows(settings.held_out, len(representation), subset))
         made, unable = _with_its_parts(representation, subset, left, its_own)
         missing |= unable
         for name, pair in made.items():

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from unbraid.base.arguments import check_number, check_whole
 from unbraid.base.arrays import array_digest
+from unbraid.base.threads import n_cores
 from unbraid.base.types import ArrayLike, Progress
 from unbraid.data import Representation
 from unbraid.files.json_records import MOST
@@ -22,12 +23,12 @@ from unbraid.scoring.card_memory import check_memory_of_scores
 from unbraid.scoring.columnwise import notes_on_signs, score_wide
 from unbraid.scoring.dependence import note_on_neighbours
 from unbraid.scoring.diagnose import diagnose_representation
-from unbraid.scoring.engine import Gap, ScoreSettings, outcomes
+from unbraid.scoring.engine import Gap, ScoreSettings, expected_seconds, outcomes
 from unbraid.scoring.interval import FEWEST_GROUPS, FEWEST_ROWS
 from unbraid.scoring.named_blocks import Blocks
 from unbraid.scoring.null import Shuffle, parse_null, shuffle_of
 from unbraid.scoring.score_data import Baselines, Confidence, Data, Interval, align_rows, full_codes, read_data
-from unbraid.scoring.uncertainty import with_baselines, with_intervals, with_nulls
+from unbraid.scoring.uncertainty import seconds_of_parts, with_baselines, with_intervals, with_nulls
 from unbraid.scoring.unwanted import row_against_null, row_of_unwanted
 
 Named: TypeAlias = str | Metric | Callable[..., Any]
@@ -189,17 +190,32 @@ def _scores(plan: _Plan, data: Data, interval: Interval | None) -> dict[str, Out
     compared: dict[str, Outcome] = {}
     for representation, metrics, settings in plan.views:
         objects = data.objects if representation is plan.representation else None
-        uncompared = outcomes(representation, metrics, settings, objects)
+        later = sum(_seconds_after(plan, data, interval, metrics, expected_seconds(metrics, representation)))
+        uncompared = outcomes(representation, metrics, settings.followed_by(later), objects)
         scored = {name: each for name, each in uncompared.items() if isinstance(each, Scored)}
+        costs = {name: each.seconds for name, each in scored.items()}
+        rows = {name: metrics[name] for name in scored}
+        _, of_baselines, of_intervals = _seconds_after(plan, data, interval, rows, costs)
         if scored and plan.shuffle is not None:
-            scored = with_nulls(representation, scored, plan.shuffle, settings)
+            scored = with_nulls(representation, scored, plan.shuffle, settings.followed_by(of_baselines + of_intervals))
         if scored and data.baselines:
             baselines = {name: codes.keep_factors(representation.names) for name, codes in data.baselines.items()}
-            scored = with_baselines(scored, baselines, settings)
+            scored = with_baselines(scored, baselines, settings.followed_by(of_intervals))
         if scored and interval is not None:
             scored = with_intervals(representation, scored, *interval, settings)
         compared |= uncompared | scored
     return compared
+
+
+def _seconds_after(
+    plan: _Plan, data: Data, interval: Interval | None, metrics: Mapping[str, Metric], costs: Mapping[str, float]
+) -> tuple[float, float, float]:
+    """About how long the null, the baselines and the intervals take, where the scores themselves take so long."""
+    shuffles = 0 if plan.shuffle is None else plan.shuffle.times
+    null = shuffles * sum(costs[name] for name, metric in metrics.items() if metric.needs_factors) / n_cores()
+    baselines = len(data.baselines or ()) * sum(costs[name] for name in metrics)
+    intervals = 0.0 if interval is None else sum(seconds_of_parts(metrics, costs, interval[1]).values())
+    return null, baselines, intervals
 
 
 def _make_card(data: Data, plan: _Plan, by_metric: Mapping[str, Outcome], seed: int) -> ScoreCard:

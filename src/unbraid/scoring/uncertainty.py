@@ -1,7 +1,7 @@
 """Score the rows of a card again: shuffled, for its null distribution, and in parts, for its confidence intervals."""
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from threading import Event
@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from unbraid.base.threads import go_on, map_ordered
+from unbraid.base.threads import go_on, map_ordered, n_cores
 from unbraid.base.types import FloatArray, IntArray
 from unbraid.data import Representation
 from unbraid.files.score_file import storable
@@ -30,6 +30,7 @@ from unbraid.scoring.engine import (
     inputs_of,
     of_no_metric,
     score_each,
+    seconds_of_half,
     validate,
 )
 from unbraid.scoring.interval import Intervals, intervals
@@ -80,7 +81,7 @@ def with_nulls(
         return {name: _pair(each) for name, each in results.items() if isinstance(each, Scored)}
 
     def score_shuffles(sources: list[_Source], at_once: int) -> None:
-        if not (listed := ", ".join(name for _, _, names, _ in sources for name in names)):
+        if not (listed := _listed([name for _, _, names, _ in sources for name in names])):
             return
 
         def scores(done: int, stopped: Event) -> dict[str, Scored | Exception]:
@@ -94,6 +95,8 @@ def with_nulls(
                 )  # fmt: skip
             return results
 
+        once = sum(scored[name].seconds for _, _, names, _ in sources for name in names)
+        settings.expect([once / min(at_once, n_cores())] * shuffle.times)
         settings.tell(f"{listed}, {moved}", 0, shuffle.times)
         with closing(map_ordered(scores, range(shuffle.times), at_once)) as shuffles:
             for done, results in shuffles:
@@ -154,8 +157,8 @@ def _of_shuffles(
                 raise
             return error
 
-    tasks = [(name, first) for name in metrics for first in firsts]
-    settings.tell(f"{', '.join(metrics)}, {IN_WORDS[shuffle.moved]}", 0, len(tasks))
+    tasks = [(name, first) for first in firsts for name in metrics]
+    settings.tell(f"{_listed(metrics)}, {IN_WORDS[shuffle.moved]}", 0, len(tasks))
     with closing(map_ordered(scores, tasks, most)) as done:
         for number, ((name, _), scored) in enumerate(done):
             own = by_metric[name]
@@ -165,6 +168,11 @@ def _of_shuffles(
                 own += scored
             settings.tell(f"{name}, {IN_WORDS[shuffle.moved]}", number + 1, len(tasks))
     return by_metric
+
+
+def _listed(names: Collection[str]) -> str:
+    """Of many metrics their number."""
+    return ", ".join(names) if len(names) <= 3 else f"{len(names)} metrics"
 
 
 def _pair(scored: Scored) -> Pair:
@@ -178,6 +186,7 @@ def with_baselines(
     rows = {name: each.metric for name, each in scored.items()}
     headlines: dict[str, dict[str, float]] = {name: {} for name in scored}
     missing: dict[str, dict[str, str]] = {name: {} for name in scored}
+    settings.expect([sum(each.seconds for each in scored.values())] * len(baselines))
     for done, (title, (representation, objects)) in enumerate(baselines.items()):
         progress = settings.telling(title, done, len(baselines))
         for name, each in score_each(
@@ -204,7 +213,9 @@ def with_intervals(
     settings: ScoreSettings,
 ) -> dict[str, Scored]:
     """The same with an interval for every number of each metric, or the reason why it has none."""
-    parts, missing = scores_of_parts(representation, scored, times, settings)
+    rows = {name: each.metric for name, each in scored.items()}
+    seeds = sum(scored[name].seconds for name in rows if rows[name].stochastic) * (SEEDS - 1)
+    parts, missing = scores_of_parts(representation, scored, times, settings.followed_by(seeds))
     made = {
         name: with_interval(each, parts.get(name), missing.get(name, ""), confidence) for name, each in scored.items()
     }
@@ -225,9 +236,10 @@ def _variances_of_seeds(
     """The variance over seeds of each value, all rows as they are, of metrics that draw and have intervals."""
     rows = {name: each.metric for name, each in scored.items() if each.metric.stochastic and each.intervals is not None}
     by_seed, known = {name: [dict(scored[name].values)] for name in rows}, {}
+    settings.expect([sum(scored[name].seconds for name in rows)] * (SEEDS - 1))
     for done in range(1, SEEDS if rows else 0):
         if settings.progress is not None:
-            settings.progress(f"{', '.join(rows)}, another seed", done - 1, SEEDS - 1)
+            settings.progress(f"{_listed(rows)}, another seed", done - 1, SEEDS - 1)
         scorer = part_scorer(representation, rows, settings.seed + done, settings.held_out, known)
         for name, each in scorer(np.arange(len(representation)), list(rows)).items():
             if isinstance(each, Exception):  # what another seed cannot score has no share
@@ -260,6 +272,10 @@ def scores_of_parts(
     by_method: dict[Resampling | str, list[str]] = {}
     for name in (name for name in scored if name not in missing):
         by_method.setdefault(scored[name].metric.interval, []).append(name)
+    seconds = seconds_of_parts(
+        {name: scored[name].metric for names in by_method.values() for name in names},
+        {name: each.seconds for name, each in scored.items()}, times,
+    )  # fmt: skip
     for method, names in by_method.items():
         if isinstance(method, str):
             missing |= dict.fromkeys(names, method)
@@ -268,10 +284,23 @@ def scores_of_parts(
         groups = representation.groups
         method = method.on(len(representation), None if groups is None else int(groups.max()) + 1)
         rows = {name: scored[name].metric for name in names}
-        parts, unscored = _scores_by(method, representation, rows, settings)
+        of_method = sum(seconds.pop(name) for name in names)
+        following = settings.followed_by(sum(seconds.values()))
+        following.expect([of_method / method.n_parts] * method.n_parts)
+        parts, unscored = _scores_by(method, representation, rows, following)
         missing |= unscored
         scored_parts |= {name: _together(method, parts[name]) for name in names if name not in unscored}
     return scored_parts, missing
+
+
+def seconds_of_parts(metrics: Mapping[str, Metric], costs: Mapping[str, float], times: int | None) -> dict[str, float]:
+    """About how long the parts take of metrics that have some, where all rows take so many seconds."""
+    methods = {name: metric.interval for name, metric in metrics.items()}
+    return {
+        name: costs[name] * seconds_of_half(name) * (times or method.n_parts) / n_cores()
+        for name, method in methods.items()
+        if not isinstance(method, str)
+    }
 
 
 def _scores_by(
@@ -294,7 +323,7 @@ def _scores_by(
             except ValueError as error:  # of all metrics: a factor that has one level left
                 return dict.fromkeys(left, why_constant(representation, part) or error)
 
-        settings.tell(f"{', '.join(names)}, resampled rows", 0, method.n_parts)
+        settings.tell(f"{_listed(names)}, resampled rows", 0, method.n_parts)
         with closing(map_ordered(scores, range(method.n_parts), at_once)) as results_of_parts:
             for done, results in results_of_parts:
                 for name, each in results.items():
@@ -305,7 +334,7 @@ def _scores_by(
                         parts[name].append(each)
                 if not (left := [name for name in names if name not in missing]):
                     break
-                settings.tell(f"{', '.join(left)}, resampled rows", done + 1, method.n_parts)
+                settings.tell(f"{_listed(left)}, resampled rows", done + 1, method.n_parts)
 
     # A user's function is never called in two threads.
     own = [name for name, metric in rows.items() if metric.own or callable(settings.held_out)]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -25,6 +25,9 @@ from unbraid.studies.snapshot import StudySnapshot, read_added, read_run, read_s
 from unbraid.studies.store import StudyEnvironment
 from unbraid.training.source import open_dataset, opened_dataset
 
+if TYPE_CHECKING:
+    from unbraid.base.progress_bar import ProgressBar
+
 DEVICES = ("auto", "cpu", "cuda", "mps")
 
 
@@ -43,6 +46,18 @@ class StudyProgress:
     # What follows once all runs are done: ("comparing models", 3, 42). Before them: ("reading images", 4096, 737280).
     after: tuple[str, int, int] | None = None
     label: str = ""  # of the dataset, in a study of several
+
+    def show_on(self, bar: "ProgressBar") -> None:
+        if self.after is not None:
+            what, done, total = self.after
+            bar.show(f"{self.label} {what}".strip(), done, total, f"{done:,}/{total:,}")
+            return
+        failed = f" ({self.n_failed} failed)" if self.n_failed else ""
+        done, total, detail, before = bar.pace.report(
+            self.done_steps, self.steps, self.steps_taken, self.logs, sorted(set(self.doing.values()))
+        )
+        title = " ".join(filter(None, (bar.title, self.label)))
+        bar.show(f"{title} {self.n_done}/{self.n_runs} runs{failed}", done, total, detail, before)
 
 
 class InFolder:

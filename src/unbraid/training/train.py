@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from math import prod
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -50,6 +50,9 @@ from unbraid.training.source import Source, opened_dataset
 from unbraid.training.workers import train_members
 from unbraid.training.writing import write_run
 
+if TYPE_CHECKING:
+    from unbraid.base.progress_bar import ProgressBar
+
 STEPS = 30_000
 LOCK = ".lock"
 ROWS = 4096  # float images that are checked at a time
@@ -71,6 +74,16 @@ class TrainingProgress:
     steps_taken: Mapping[int, int]  # steps by position, of the runs at work
     logs: Mapping[str, float] = field(default_factory=dict)  # latest means of the run that reported last
     reading: tuple[int, int] | None = None  # images done and in all, while they are opened and hashed before training
+
+    def show_on(self, bar: "ProgressBar") -> None:
+        if self.reading is not None:
+            done, total = self.reading
+            bar.show("reading images", done, total, f"{done:,}/{total:,}")
+            return
+        done, total, detail, before = bar.pace.report(
+            self.n_done * self.steps, self.n_runs * self.steps, self.steps_taken, self.logs
+        )
+        bar.show(f"{bar.title} {self.n_done}/{self.n_runs} runs", done, total, detail, before)
 
 
 def train(

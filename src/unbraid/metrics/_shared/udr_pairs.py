@@ -18,7 +18,7 @@ from unbraid.base.threads import n_cores, shared_out
 from unbraid.base.types import BoolArray, FloatArray, IntArray
 from unbraid.metrics._solvers.group_lasso import cross_validated, separate
 
-TARGETS_AT_ONCE = 128  # models that are predicted by one block of others
+TARGETS_AT_ONCE = 128  # models that are predicted by one block of others, or an eighth of few: progress is of blocks
 OTHERS_AT_ONCE = 32
 IN_MEMORY = 2**29  # bytes of columns; more of them lie in a temporary file
 
@@ -170,8 +170,9 @@ _Task: TypeAlias = tuple[_Block, _Block, BoolArray, Comparison]
 
 def _blocks(columns: Columns, todo: BoolArray, comparison: Comparison) -> Iterator[_Task]:
     """Targets and others that have pairs to compare, and which."""
-    for begin in range(0, len(todo), TARGETS_AT_ONCE):
-        rows = todo[begin : begin + TARGETS_AT_ONCE]
+    at_once = min(TARGETS_AT_ONCE, math.ceil(len(todo) / 8))
+    for begin in range(0, len(todo), at_once):
+        rows = todo[begin : begin + at_once]
         needed = np.flatnonzero(rows.any(axis=0))
         if not len(needed):
             continue
