@@ -243,12 +243,12 @@ def _end(process: int) -> None:
 def concerning(file: str) -> list[str]:
     """Tests of a module: those of its name, then of what imports it, the laws of all metrics, and its own examples.
 
-    They stand in the room of the module; where none does, in those of the commands.
+    They stand in the room of the module, or are those of commands.
     """
     name, package = Path(file).stem, Path(file).parts[2]
     users = {each.stem.removesuffix("_command") for each in (ROOT / "src").rglob("*.py") if _imports(each, name)}
     rooms = TESTED.get(package, (package,))
-    tests = _concerning(name, users - {"__init__"}, rooms) or _concerning(name, users, ("cli",))
+    tests = _concerning(name, users - {"__init__"}, (*rooms, "cli"))
     return [*tests, *(each for each in LAWS.get(package, ()) if each not in tests), file]
 
 

@@ -151,13 +151,6 @@ def test_one_closed_stream_is_none_of_the_files_that_are_written(tmp_path: Path,
     assert "mig" in json.loads((tmp_path / "x.json").read_text())["metrics"]
 
 
-@pytest.mark.parametrize("command", [[], ["score"], ["metrics"], ["rank"], ["data"]])
-def test_every_command_has_help(unbraid_cli, command: list[str]) -> None:
-    code, printed, _ = unbraid_cli(*command, "--help")
-    assert code == 0
-    assert "unbraid" in printed
-
-
 def save(folder: Path, **arrays: object) -> str:
     np.savez(folder / "bad.npz", **arrays)  # pyright: ignore[reportArgumentType]
     return str(folder / "bad.npz")

@@ -8,10 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-import typer.main
 
 import unbraid
-from unbraid.cli.app import app
 from unbraid.data import Representation
 from unbraid.datasets.own_images import is_path
 from unbraid.files.table_formats import Table, latex
@@ -244,26 +242,6 @@ def test_exported_codes_say_which_rows_are_left_out_and_never_replace_their_own_
             f"unbraid: --out {kept}: that is the file of the codes itself, which may hold more; name another",
         )
     assert kept.read_bytes() == before
-
-
-EVERYWHERE = ("csv", "latex", "markdown", "json")
-
-
-def test_every_table_can_be_had_by_the_same_options() -> None:
-    found: dict[str, set[tuple[str, str]]] = {name: set() for name in EVERYWHERE}
-    for name, command in walk(typer.main.get_command(app), ""):
-        options = {option.name: option for option in command.params if option.name in EVERYWHERE}
-        assert len(options) in (0, len(EVERYWHERE)), name
-        for each, option in options.items():
-            found[each].add((option.help, option.metavar))
-    assert all(len(said) == 1 for said in found.values()), found
-
-
-def walk(command, path: str):
-    for name, child in getattr(command, "commands", {}).items():
-        yield from walk(child, f"{path} {name}")
-    if not hasattr(command, "commands"):
-        yield path, command
 
 
 def test_codes_of_several_models_are_not_all_in_memory(

@@ -71,13 +71,6 @@ def test_a_factor_that_options_name_is_read_anew(own: Path) -> None:
     assert turned.factors[:, :2].tolist() == before.factors[:, :2].tolist()
 
 
-def test_the_note_on_guesses_leaves_out_what_somebody_says(own: Path) -> None:
-    guessed = "kinds guessed: shape categorical (ell, heart, sq); pass kinds= (--kinds) to change"
-    assert guessed in Representation.load(own).notes
-    assert guessed in read_labelled(own, Labels(kinds={"pos": "ordinal"}))[0].notes
-    assert guessed not in read_labelled(own, Labels(kinds={"shape": "categorical"}))[0].notes
-
-
 def test_rows_are_missing_by_the_labels_and_not_by_the_numbers_in_the_file(own: Path) -> None:
     held, _ = read_labelled(own, Labels(missing=["heart", "2", 2.0]))
     kept = (SHAPE != "heart") & (POSITION != 2)

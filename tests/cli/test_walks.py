@@ -65,37 +65,3 @@ def test_a_neuroscientist_with_angles_sees_which_neurons(
     assert best["x"] == 12
     assert best["y"] == 13
     assert best["orientation"] < 6 <= best["phase"] < 12
-
-
-@pytest.mark.lengthy
-def test_an_engineer_without_labels_ranks_forty_files_in_three_groups(
-    unbraid_cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    rng = np.random.default_rng(0)
-    truth = rng.standard_normal((300, 4))
-    (tmp_path / "codes").mkdir()
-    for model in range(40):
-        group, noise = ("beta1", "beta4", "beta8")[model % 3], (1.0, 0.1, 0.5)[model % 3]
-        codes = truth[:, rng.permutation(4)] * rng.choice([-1, 1], 4) + noise * rng.standard_normal((300, 4))
-        if model == 7:  # of the group beta4, and entangled
-            codes = codes @ np.linalg.qr(rng.standard_normal((4, 4)))[0]
-        np.save(tmp_path / "codes" / f"{group}-{model}.npy", codes)
-    options = ["--by", "name", "--similarity", "spearman", "--json", "ranking.json", "--html", "ranking.html"]
-    code, printed, error = unbraid_cli("rank", "codes", *options)
-    assert code == 0, error
-    found = json.loads((tmp_path / "ranking.json").read_text())
-    assert len(found["scores"]) == 40
-    lines = [line.split() for line in printed.splitlines() if line.startswith("best model of")]
-    best = {line[3].rstrip(":"): line[4] for line in lines}
-    assert sorted(best) == ["beta1", "beta4", "beta8"]
-    for group, model in best.items():
-        own = {name: value for name, value in found["scores"].items() if found["groups"][name] == group}
-        assert own[model] == max(own.values())
-    clear = {name: value for name, value in found["scores"].items() if found["groups"][name] == "beta4"}
-    assert min(clear, key=lambda name: clear[name]).endswith("beta4-7.npy")
-    page = (tmp_path / "ranking.html").read_text(encoding="utf-8")
-    assert page.count("<tr>") == 41
-    assert page.count("<b>0.") + page.count("<b>1.") == 3  # the best of each group
-    assert all(model in page for model in found["scores"])
-    assert "<svg" in page

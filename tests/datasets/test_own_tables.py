@@ -56,6 +56,12 @@ def test_a_table_of_numbers_alone_loses_no_row_to_a_heading(tmp_path: Path) -> N
     assert len(from_array(black(3), tmp_path / "labels.csv")) == 3
 
 
+def test_a_table_without_columns_is_refused(tmp_path: Path) -> None:
+    pd.DataFrame().to_parquet(tmp_path / "empty.parquet")
+    with pytest.raises(ValueError, match=r"empty\.parquet: there are no rows"):
+        read_table(tmp_path / "empty.parquet")
+
+
 @pytest.mark.parametrize("text", ["\na,b\n1,2\n3,4\n", "a,b\n\n1,2\n\n3,4\n\n"])
 def test_empty_lines_of_a_table_are_no_rows(tmp_path: Path, text: str) -> None:
     (tmp_path / "labels.csv").write_text(text)

@@ -10,6 +10,10 @@ from unbraid.families.dictionaries import BANDWIDTH, Dictionary, _Step, train_di
 CODES = torch.tensor([[5.0, 1.0, 4.0, 0.0], [0.5, 0.2, 0.1, 0.3]])
 
 
+def test_before_training_no_code_decodes_to_the_origin() -> None:
+    assert Dictionary(3, 4).decode(torch.zeros(1, 4)).tolist() == [[0, 0, 0]]
+
+
 def test_topk_keeps_the_largest_of_each_row() -> None:
     kept = Dictionary(3, 4, "topk", k=2).sparse(CODES)
     assert kept.numpy() == pytest.approx(np.array([[5, 0, 4, 0], [0.5, 0, 0, 0.3]]))

@@ -1,6 +1,5 @@
 """What the page says, by numbers that can be worked out without it."""
 
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,7 +8,7 @@ import numpy as np
 import pytest
 
 from unbraid.datasets import from_array
-from unbraid.fitting.choose import Candidate, Choice
+from unbraid.fitting.choose import Choice
 from unbraid.fitting.fit_images import prepare
 from unbraid.fitting.fit_page import explained, fit_page, latents
 
@@ -70,24 +69,3 @@ def test_the_page_names_the_images_and_not_the_place_where_they_lie(tmp_path: Pa
     pictures = prepare(IMAGES, tmp_path / "of-an-array", 16)
     page = fit_page(pictures, plan, Choice((), None, None, "no model", 1.0, 1.0), run=None, codes=None, judged={})
     assert "from <b>an array</b>" in page
-
-
-@pytest.mark.parametrize("study", ["search", "study"])
-def test_the_models_to_look_at_are_those_that_were_compared(tmp_path: Path, study: str):
-    """The last round has none that can be chosen, or was not reached in time."""
-    run = SimpleNamespace(path=tmp_path / study / "runs" / "abc", config={"dataset": {"image_shape": [16, 16, 1]}})
-    choice = Choice((Candidate(run, "vae", -9.0),), None, None, "one model", 1.0, 1.0)  # pyright: ignore[reportArgumentType]
-    plan: Any = SimpleNamespace(minutes=1, final=SimpleNamespace(size=16))
-    pictures = prepare(IMAGES, tmp_path / "cache", 16)
-    page = fit_page(pictures, plan, choice, run=None, codes=None, judged={})
-    assert f"Look at these models: <code>unbraid report {study}</code>" in page
-    assert "More time (--minutes) or larger images (--size) may help, in a new folder (--out)." in page
-    assert "planned" not in page
-    left = fit_page(pictures, plan, replace(choice, planned=3, unfinished=2), run=None, codes=None, judged={})
-    assert "<dd>1 <small>of 3 planned</small></dd>" in left
-    assert "2 planned models are not trained yet: the same command continues." in left
-    assert "--minutes" not in left, "one advice, not two that disagree"
-    assert '<h2 id="h-sure">Why nothing was chosen</h2>' in page
-    assert "<b>One model.</b>" in page
-    assert "How sure" not in page
-    assert ", 1 minute. The plan" in page

@@ -14,7 +14,7 @@ from sklearn.metrics import accuracy_score
 from tests.examples import grid_factors, noisy_codes, perfect_codes, random_codes, rotated_codes
 from unbraid.base.types import FloatArray
 from unbraid.metrics import dci_es, dci_from_importance, explicitness_from_curve
-from unbraid.metrics._shared.capacities import DEPTHS, FEATURES, UNITS, Curves, _judged
+from unbraid.metrics._shared.capacities import DEPTHS, FEATURES, Curves, _judged
 from unbraid.metrics._shared.inputs import check_inputs, split_rows
 from unbraid.metrics._shared.train_valid_test import train_valid_test
 
@@ -132,9 +132,9 @@ def test_perceptrons_begin_with_a_line_and_gain_where_there_is_a_curve() -> None
         assert result.curves[0, column] == pytest.approx(loss, abs=1e-10)
     classes = LogisticRegression().fit(codes[train], factors[train, 2]).predict(codes[test])
     assert result.curves[0, 2] == pytest.approx(1 - accuracy_score(factors[test, 2], classes))
-    # Parameters of the linear probe, and of the widest, for 3 codes that vary and 4 / 3 outputs.
-    assert result.capacities[[0, -1]] == pytest.approx(np.log([4 * 4 / 3, 4 * 256 + 257 * 4 / 3]))
-    assert len(result.capacities) == len(UNITS)
+    # Parameters of the linear probe, and of 2 to 256 hidden units, for 3 codes that vary and 4 / 3 outputs.
+    units = 2.0 ** np.arange(1, 9)
+    assert result.capacities == pytest.approx(np.log([4 * 4 / 3, *(4 * units + (units + 1) * 4 / 3)]))
     assert result.curves[-1, 1] < 0.5 * result.curves[0, 1]
     assert result.per_factor[0] == pytest.approx(1.0, abs=1e-3)
     assert result.per_factor[1] < 0.9

@@ -192,6 +192,12 @@ def test_a_wrong_field_is_one_line_with_the_file_and_the_key(tmp_path: Path, key
     assert len(str(caught.value)) < len(str(folder)) + 250
 
 
+OPTIONAL = {
+    *("supervision", "facts", "codes", "code", "probe", "hold_out", "requested_precision", "training_version"),
+    *("continued", "held_out", "note", "provenance", "provenance.packages", "checksum", "files"),
+}
+
+
 @pytest.mark.parametrize("key", [*fields(RunRecord, "config.json "), *fields(StatusRecord, "status.json ")])
 def test_a_missing_key_is_named_and_one_too_many_as_well(tmp_path: Path, key: str) -> None:
     name, _, place = key.partition(" ")
@@ -209,24 +215,7 @@ def test_a_missing_key_is_named_and_one_too_many_as_well(tmp_path: Path, key: st
     del holder[f"{last}_"]
     del holder[last]
     (folder / name).write_text(json.dumps(before))
-    optional = place in (
-        "supervision",
-        "facts",
-        "codes",
-        "code",
-        "probe",
-        "continued",
-        "hold_out",
-        "held_out",
-        "note",
-        "provenance",
-        "provenance.packages",
-        "checksum",
-        "files",
-        "requested_precision",
-        "training_version",
-    ) or place.startswith("facts.")
-    if optional:
+    if place in OPTIONAL or place.startswith("facts."):
         read_folder(folder)
         return
     with pytest.raises(ValueError, match="is missing") as caught:

@@ -16,7 +16,7 @@ from unbraid.data.labels import check_groups
 from unbraid.metrics._shared.inputs import split_rows
 from unbraid.metrics._shared.resampling import Resampling, draw_part
 from unbraid.scoring.card_tables import group_rows
-from unbraid.scoring.dependence import in_order, note_on_neighbours, with_repeats_as_groups
+from unbraid.scoring.dependence import _as_columns, in_order, note_on_neighbours, with_repeats_as_groups
 from unbraid.scoring.engine import ScoreSettings
 from unbraid.scoring.equal_rows import subsets_of_groups
 from unbraid.scoring.null import Shuffle, parse_null
@@ -360,6 +360,14 @@ def test_compare_parts_by_groups_and_refuses_others() -> None:
 
 def told(held: Representation, *, null: bool = True, confidence: bool = False) -> str:
     return " ".join(note_on_neighbours(held, null=null, confidence=confidence))
+
+
+def test_what_goes_around_is_a_point_on_a_circle_and_each_level_of_a_class_a_column() -> None:
+    quarters = np.arange(4.0)[:, None]
+    (circle,) = _as_columns(Representation(CODES[:4], quarters, kinds=("cyclic",), sizes=(4,)))
+    np.testing.assert_allclose(circle, [[1, 0], [0, 1], [-1, 0], [0, -1]], atol=1e-12)
+    (levels,) = _as_columns(Representation(CODES[:4], quarters % 2, kinds=("categorical",)))
+    assert levels.tolist() == [[1, 0], [0, 1]] * 2
 
 
 @pytest.mark.parametrize(("correlation", "is_told"), [(0.24, False), (0.36, True)])

@@ -28,7 +28,6 @@ from unbraid.metrics import (
 )
 from unbraid.scoring import card_memory as memory
 from unbraid.scoring import uncertainty
-from unbraid.scoring.card_tables import footnote, score_table
 from unbraid.scoring.null import Null, Shuffle, null_of
 
 QUICK = ("mig", "sap", "snc", "mcc", "irs", "r2", "beta_vae_score")
@@ -112,7 +111,6 @@ def test_the_null_is_that_of_a_plain_loop_in_distribution() -> None:
 def test_noise_is_not_told_from_its_null_and_every_view_says_so(tmp_path: Path) -> None:
     noise = np.random.default_rng(4).standard_normal((400, 4))
     card = unbraid.score(noise, FACTORS, metrics=["mig", "irs"], null=19)
-    assert str(card).count(" !   higher") == 2
     assert any("not significant: " in note for note in card.scored["irs"].notes)
     card.save(tmp_path / "card.json")
     card.save(tmp_path / "card.html")
@@ -126,10 +124,6 @@ def test_noise_is_not_told_from_its_null_and_every_view_says_so(tmp_path: Path) 
     assert row[["null", "p", "above_null"]].tolist() == [null.mean, null.p, null.above]
     others = frame[~frame.headline & (frame["name"] != "per_factor")]
     assert np.isnan(others["p"].to_numpy()).all()
-    _, *rows = score_table({"noise": card}).texts
-    assert [cell[1][-1] for cell in rows] == ["°", "°"]
-    below = "400 rows; ° not significantly better than shuffled rows (p > 0.05); seed 0 of"
-    assert footnote({"noise": card}).startswith(below)
     again = unbraid.ScoreCard.load(tmp_path / "card.json")
     assert again.to_dict()["metrics"] == card.to_dict()["metrics"]
     assert json.loads((tmp_path / "card.json").read_text())["metrics"]["irs"]["null"]["p"] > 0.05

@@ -22,7 +22,7 @@ from unbraid.metrics.d_lsbd import d_lsbd
 from unbraid.scoring import score_page as card_page
 from unbraid.scoring.card import Scored, load_beside
 from unbraid.scoring.diagnosis import CodeDiagnosis, Diagnosis, FactorDiagnosis
-from unbraid.scoring.score_page import PICTURED_FACTORS, answer_figures, latents_figure
+from unbraid.scoring.score_page import answer_figures, latents_figure
 from unbraid.scoring.score_page_content import MOST_CODES, dead_codes, description, number_text
 from unbraid.show.html import render
 
@@ -290,14 +290,6 @@ def test_many_samples_do_not_make_a_large_page() -> None:
     assert len(html) < 1_000_000
 
 
-def test_the_fragment_brings_its_own_styles_and_no_script(card: ScoreCard) -> None:
-    fragment = table(card)
-    Reader(fragment)
-    assert fragment.lstrip().startswith('<div class="ub"><style>')
-    assert "<script" not in fragment
-    assert card._repr_html_() == fragment
-
-
 @pytest.mark.usefixtures("undrawn")
 def test_the_way_to_reproduce_names_path_metrics_and_seed(card: ScoreCard) -> None:
     def command(card: ScoreCard) -> str | None:
@@ -561,25 +553,3 @@ def test_the_picture_of_a_factor_is_that_of_its_kind() -> None:
     }
     all_dead = answer_figures(card, np.arange(6))
     assert all_dead == {}
-
-
-@pytest.mark.lengthy
-def test_the_page_begins_with_which_factors_are_in_the_codes() -> None:
-    rng = np.random.default_rng(0)
-    factors = rng.integers(0, 4, (400, 18))
-    codes = factors[:, [0, 1, 1, 17]] + 0.05 * rng.standard_normal((400, 4))
-    card = score(codes, factors, metrics="mig")
-    diagnosis = card.diagnosis
-    assert diagnosis is not None
-    text = words(html := page(card))
-    assert html.index('id="answer"') < html.index('id="scores"')
-    assert html.count('class="answer"') == 1
-    assert len(re.findall(r'<li class="[a-z-]*"><svg', html)) == PICTURED_FACTORS
-    assert f"{diagnosis.in_short()}." in text
-    for name, factor in diagnosis.factors.items():
-        assert f"{name} ordinal, 4 levels {' '.join(factor.columns())}" in text
-    content = page_content(replace(card, diagnosing=lambda: None))  # of a file of an older version
-    assert content["answer"] is None
-    assert [code["factors"] for code in content["codes"]] == [[]] * 4
-    assert {each["verdict"] for each in page_content(card)["answer"]["factors"]} == {"well", "wrong"}
-    assert 'id="answer"' not in render("page.html", content)

@@ -10,7 +10,7 @@ from unbraid import stress
 from unbraid.metrics import METRICS, NotDefined, custom_metric, mig
 from unbraid.scoring.processes import ENCODERS, PROCESSES, named
 from unbraid.scoring.stress import DEMANDS, ENCODED, ENDS, NOISE, Stressed
-from unbraid.scoring.synthetic_codes import CASES, GROUPS, SPACE, upper_corner
+from unbraid.scoring.synthetic_codes import CASES, GROUPS, SPACE, circle, upper_corner
 
 
 def correlations(codes, factors):
@@ -137,6 +137,10 @@ def test_processes_are_what_they_are_called() -> None:
         assert codes.shape == (1000, {"lossy": 3}.get(name, 8 if name in WIDE else 4))
     singular = np.linalg.svd(ENCODERS["entangled, wide"](np.eye(4), rng), compute_uv=False)
     assert singular.max() / singular.min() == pytest.approx(3.0)
+
+
+def test_codes_of_a_circle_are_as_wide_as_the_others() -> None:
+    np.testing.assert_allclose(circle(SPACE.grid(), np.random.default_rng(0)).std(axis=0), 1.0)
 
 
 WIDE = ("copied", "bent twice", "entangled, wide", "sine and cosine")

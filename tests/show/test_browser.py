@@ -31,15 +31,6 @@ def test_errors_and_requests_fail_a_page(browser: Browser, tmp_path: Path, body:
         tab.wait_for_load_state("networkidle")
 
 
-def test_a_quiet_page_passes(browser: Browser, tmp_path: Path) -> None:
-    page = tmp_path / "page.html"
-    page.write_text("<!doctype html><title>quiet</title><img src='data:image/gif;base64,R0lGODlhAQABAAAAACw='>")
-    with shown(browser, page, width=360, dark=True) as tab:
-        assert tab.title() == "quiet"
-        assert tab.evaluate("innerWidth") == 360
-        assert tab.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
-
-
 @pytest.mark.parametrize(("media", "width"), [("screen", 390), ("screen", 1200), ("print", 695)])
 def test_long_names_and_small_numbers_stay_in_their_places(
     browser: Browser, tmp_path: Path, media: Literal["screen", "print"], width: int

@@ -1,14 +1,11 @@
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
-from matplotlib.colors import to_hex
-from matplotlib.patches import Rectangle
 
 from tests.examples import entangled_codes, grid_factors
 from unbraid.base.types import FloatArray
 from unbraid.metrics import mig
 from unbraid.show import plot_hinton
-from unbraid.show.style import ACCENT, MUTED
 
 MATRIX = np.array([[4.0, 0.0, 1.0], [0.25, -1.0, 0.0]])
 
@@ -32,27 +29,6 @@ def test_areas_are_proportional_to_the_entries_and_sit_on_column_and_row() -> No
     np.testing.assert_allclose(centres, [[0, 0], [2, 0], [0, 1], [1, 1]], atol=1e-12)
     np.testing.assert_allclose(areas / areas[0], [1, 1 / 4, 1 / 16, 1 / 4])
     assert areas[0] < 1  # the largest stays inside its cell
-
-
-def test_rows_run_downwards_and_carry_their_names() -> None:
-    ax = plot_hinton(MATRIX, row_names=["z0", "z1"], column_names=["a", "b", "c"])
-    assert ax.yaxis_inverted()
-    assert [text.get_text() for text in ax.get_yticklabels()] == ["z0", "z1"]
-    assert [text.get_text() for text in ax.get_xticklabels()] == ["a", "b", "c"]
-
-
-def test_negative_entries_are_hollow_and_greyed_rows_grey() -> None:
-    collection = squares(plot_hinton(MATRIX, greyed=[0]))
-    faces, edges = collection.get_facecolor(), collection.get_edgecolor()
-    assert [to_hex(face) for face in faces[:3]] == [MUTED, MUTED, ACCENT]
-    assert faces[3][3] == 0
-    assert to_hex(edges[3]) == ACCENT
-
-
-def test_alignment_frames_the_own_code_of_each_factor() -> None:
-    ax = plot_hinton(MATRIX, alignment=[1, -1, 0])
-    frames = [patch for patch in ax.patches if isinstance(patch, Rectangle)]
-    assert [frame.get_xy() for frame in frames] == [(-0.5, 0.5), (1.5, -0.5)]
 
 
 def test_a_result_is_drawn_by_its_matrix() -> None:

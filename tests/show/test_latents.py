@@ -11,13 +11,6 @@ FACTORS = grid_factors(4)
 CODES = entangled_codes(FACTORS)
 
 
-def test_one_row_per_factor_and_one_column_per_code() -> None:
-    panels = plot_latents(CODES, FACTORS, kinds=SPACE.kinds, factor_names=SPACE.names, code_names=["z2", "z4", "z7"])
-    assert [len(row) for row in panels] == [3, 3, 3]
-    assert [ax.get_title() for ax in panels[0]] == ["z2", "z4", "z7"]
-    assert [row[0].get_ylabel() for row in panels] == list(SPACE.names)
-
-
 def test_a_line_is_the_mean_code_of_one_shape_at_each_size() -> None:
     panels = plot_latents(CODES, FACTORS, kinds=SPACE.kinds)
     lines = panels[1][2].lines[1:]  # the first is the zero line

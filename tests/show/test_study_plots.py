@@ -7,8 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.colors import to_hex
 
-from unbraid.show import plot_against, plot_box_per_setting, plot_correlations
-from unbraid.show.style import INK, MARK, MUTED, PALETTE
+from unbraid.show import plot_box_per_setting, plot_correlations
+from unbraid.show.style import INK, MUTED
 
 
 def box(family: str, setting: str, values: list[float]) -> SimpleNamespace:
@@ -76,17 +76,3 @@ def test_a_larger_alpha_fades_less_and_no_p_fades_nothing() -> None:
         assert (np.asarray(drawn.get_alpha())[1, 0] == 1) == is_sure
     assert np.asarray(plot_correlations(NAMES, VALUES).images[0].get_alpha())[1, 0] == 1
     assert to_hex(plot_correlations(NAMES, VALUES).texts[1].get_color()) == INK
-
-
-def test_one_collection_of_dots_per_family_and_rings_around_those_marked() -> None:
-    ax = plot_against([1, 2, 3, 4], [4, 3, 2, 1], ["a", "b", "a", "b"], x_name="TC", y_name="MIG", marked=[2])
-    first, second, ring = ax.collections
-    np.testing.assert_array_equal(np.asarray(first.get_offsets()), [[1, 4], [3, 2]])
-    assert to_hex(second.get_facecolor()[0]) == PALETTE[1]
-    np.testing.assert_array_equal(np.asarray(ring.get_offsets()), [[3, 2]])
-    assert to_hex(ring.get_edgecolor()[0]) == MARK
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("TC", "MIG")
-    legend = ax.get_legend()
-    assert legend is not None
-    assert [text.get_text() for text in legend.get_texts()] == ["a", "b"]
-    assert plot_against([1], [1], ["a"]).get_legend() is None

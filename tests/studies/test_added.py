@@ -394,13 +394,3 @@ def test_added_codes_that_cannot_be_read_for_a_while_are_scored_once_they_can(st
         (mine,) = [each for each in study.runs() if each.is_added]
         states.append((mine.state, list(mine.scores.metrics)))
     assert states == [("failed", []), ("finished", ["mig"])]
-
-
-def test_what_was_added_with_a_damaged_config_keeps_the_reason_that_its_config_gives(study, tmp_path):
-    (run,) = add(study, [saved(tmp_path / "mine.npz")], family="mine")
-    (run.path / "config.json").write_text("{")
-    study.run(processes=0)
-    (mine,) = [each for each in study.runs() if each.is_added]
-    assert mine.state == "failed"
-    assert "config.json" in mine.reason
-    assert not list((study.require_folder() / "failed").glob("*"))

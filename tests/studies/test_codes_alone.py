@@ -140,27 +140,6 @@ def test_labels_among_codes_are_not_taken_for_codes(place: Path) -> None:
     assert study.results().set_index("run").loc[run.id, "mig.score"] == pytest.approx(card["mig"].score)
 
 
-def test_what_cannot_be_added_is_told_by_options_that_the_command_has(
-    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    added.begin(place / "study", place / "labels.csv", metrics=METRICS)
-    np.save(place / "runs" / "b1-0" / "z.npy", np.zeros((300, 2)))
-    trust = ["--trust-data", str(place / "labels.csv")]
-    for study, said in (
-        ("study", "several files may hold the codes (codes.npy, z.npy); name one by --codes z.npy (unbraid score"),
-        ("nothing", "nothing: no such study; --labels begins one of codes alone"),
-    ):
-        folder = str(place / study)
-        monkeypatch.setattr(
-            "sys.argv", ["unbraid", "study", "add", folder, str(place / "runs" / "b1-0"), "--family", "a", *trust]
-        )
-        with pytest.raises(SystemExit) as ended:
-            main()
-        error = capsys.readouterr().err
-        assert (ended.value.code, error.count("\n")) == (2, 1)
-        assert said in error
-
-
 def test_kinds_of_factors_can_be_said(place: Path) -> None:
     guessed = load(str(place / "labels.csv")).space
     assert guessed.kinds == ("categorical", "ordinal", "ordinal")

@@ -15,11 +15,10 @@ from tests.studies.study_examples import written
 from unbraid.cli.app import app
 from unbraid.runs.run import open_run
 from unbraid.scoring.result_columns import agreement_columns, headline_columns, higher_is_better, numbers
-from unbraid.show.html import render
 from unbraid.studies.added import add, encode_sample
 from unbraid.studies.study import Study
 from unbraid.studies.study_baselines import no_better_runs, summaries, untrained_codes
-from unbraid.studies.study_page import page_content, table
+from unbraid.studies.study_page import page_content
 from unbraid.studies.study_record import StudyProgress
 
 METRICS = ["mig", "factor_leakage", "mig_exact"]
@@ -204,10 +203,6 @@ def test_every_view_of_the_ranking_marks_what_is_no_better(
     for run, own in zip(frame["run"], frame["mig.score"], strict=True):
         line = next(each for each in lines if run in each.split())
         assert f" {own:.3f}{'†' if run in worse['mig.score'] else ' '}" in line
-    assert "† no better than its best baseline" in lines
-    assert [line.split()[0] for line in lines if line.lstrip().startswith(("random", "PCA", "untrained"))] == [
-        "random", "random", "PCA", "PCA", "untrained",
-    ]  # fmt: skip
     kept = pd.read_csv(tmp_path / "runs.csv").set_index("run")["above_baselines"]
     assert kept.to_dict() == frame.set_index("run")["above_baselines"].to_dict()
     told = json.loads(invoke("rank", folder, "--compare", "all", "--json", "-"))
@@ -219,7 +214,4 @@ def test_every_view_of_the_ranking_marks_what_is_no_better(
         run for run in frame["run"] if run in worse["mig.score"]
     ]
     assert [(each["baseline"], each["number"]) for each in data["baselines"]][-1] == (TITLES[2], 2)
-    assert [each["id"] for each in data["columns"] if each["shown"]][-3:] == ["above_baselines", "collapsed", "factors"]
-    assert "Baselines without training" in render("study.html", content)
-    assert table("study", frame).count("†") == 1 + sum(len(runs) for runs in worse.values())
     invoke("export", folder, "--out", tmp_path / "all.csv")

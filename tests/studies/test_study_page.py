@@ -24,7 +24,6 @@ from unbraid.scoring.agreement import agreement
 from unbraid.scoring.by_setting import quartiles
 from unbraid.show.html import render
 from unbraid.studies.study_page import duel, page_content, study_data, study_page
-from unbraid.studies.study_page_columns import columns
 
 HOSTILE = "<script>alert(1)</script>"
 ENDING = "</script><img src=x onerror=alert(2)>&amp;\"'"
@@ -184,14 +183,6 @@ def test_boxes_are_those_of_numpy(tab: Page, study: ExampleStudy) -> None:
     tab.locator("#boxes-order").select_option("median")
     best = max(boxes, key=lambda box: box.median)
     assert tab.locator("#boxes-plot .box").first.locator("title").text_content() == f"{best.family} {best.setting}"
-
-
-def test_the_diagnosis_in_short_is_always_shown(study: ExampleStudy) -> None:
-    frame = study.frame.assign(factors="2 of 6 alone, 1 missing")
-    (column,) = [column for column in columns(frame) if column["id"] == "factors"]
-    assert column["shown"]
-    assert not column["number"]
-    assert column["higher"] is None
 
 
 def test_no_model_is_the_best_by_a_text(study: ExampleStudy) -> None:

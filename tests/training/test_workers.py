@@ -108,6 +108,10 @@ def test_an_error_that_cannot_travel_sends_what_it_says(error: Exception):
     assert "in fails" in sent.__notes__[0]
 
 
+def test_members_of_one_structure_are_stacked():
+    assert sorted(workers._packs(PLAN, MEMBERS)) == [[0, 2], [1]]
+
+
 @pytest.mark.slow
 def test_an_error_in_a_worker_is_raised_here_with_its_traceback(tmp_path):
     (tmp_path / CHECKPOINT).write_bytes(b"not a checkpoint")

@@ -121,7 +121,7 @@ def smallest_set(
             break
     for code in list(chosen[:-1]):
         without = [each for each in chosen if each != code]
-        if len(without) > 0 and explained(without) >= wanted_share:
+        if explained(without) >= wanted_share:
             chosen = without
     return [candidates[code] for code in chosen]
 
