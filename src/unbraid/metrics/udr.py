@@ -178,6 +178,7 @@ def rotated_udr(
     alpha: Literal["cv"] | float,
     aggregate: Aggregate,
     times: int,
+    progress: Callable[[int, int], None] | None = None,
 ) -> tuple[float, FloatArray]:
     """UDR of the first model among the others, and the highest of all where the latents of each are rotated at random.
 
@@ -186,7 +187,7 @@ def rotated_udr(
 
     A rotation, uniform over all, keeps what the latents tell together, and changes which of them tells what: it gives
     what models agree on whose latents lie in arbitrary directions, as those of untrained encoders do. Arguments are as
-    for `udr`.
+    for `udr`; progress is called as progress(done, total), in rotations.
 
     Returns:
         The median over the other models, and (times,) the highest median of a model of two latents or more, rotated.
@@ -205,8 +206,12 @@ def rotated_udr(
         compare_pairs(columns, mask, comparison, pairs)
         return np.nanmedian(pairs.values[judged], axis=1)
 
-    rotated = [medians([each @ rotation(each.shape[1], rng) for each in prepared], judged).max() for _ in range(times)]
-    return float(medians(prepared, np.array([0]))[0]), np.array(rotated)
+    rotated = np.empty(times)
+    for done in range(times):
+        if progress is not None:
+            progress(done, times)
+        rotated[done] = medians([each @ rotation(each.shape[1], rng) for each in prepared], judged).max()
+    return float(medians(prepared, np.array([0]))[0]), rotated
 
 
 def rotation(n: int, rng: np.random.Generator) -> FloatArray:

@@ -440,7 +440,7 @@ def rank_models(
         known: an older ranking; pairs of models that it compared with the same options are taken from it.
         tested: False skips the test against randomly rotated latents, which affects the choice but not the scores.
         save: called with the results so far, as a ranking without scores, whenever pairs have been compared.
-        progress: called as progress(done, total), in models.
+        progress: called as progress(done, total), in models, and then in rotations of those that may be best.
 
     Returns:
         Ranking. Scores from 0, higher is better, 1 for models that agree; see `unbraid.metrics.udr`, and `notes` for
@@ -517,7 +517,7 @@ def rank_models(
         untrained=_untrained_score(untrained, models, options),
     )  # fmt: skip
     made = without_copies(made)
-    return with_agreeing(with_caution(_against_rotated(made, models))) if tested else made
+    return with_agreeing(with_caution(_against_rotated(made, models, progress))) if tested else made
 
 
 def _untrained_score(codes: Sequence[FloatArray], models: Sequence[Candidate], options: RankingOptions) -> float | None:
@@ -563,7 +563,9 @@ def different_untrained(codes: Sequence[Any], n_rows: int) -> list[Any]:
     return codes
 
 
-def _against_rotated(ranking: Ranking, models: Sequence[Candidate]) -> Ranking:
+def _against_rotated(
+    ranking: Ranking, models: Sequence[Candidate], progress: Callable[[int, int], None] | None
+) -> Ranking:
     """Adds the rotation test for the first run of each family that could be best; see `Ranking.rotated`."""
     candidates = ranking._candidates()
     if isinstance(candidates, str):
@@ -585,8 +587,9 @@ def _against_rotated(ranking: Ranking, models: Sequence[Candidate]) -> Ranking:
             ]
             times = ROTATIONS * min(MOST_TIMES, -(-rivals // (PARTNERS + 1)))
             score, turned = rotated_udr(
-                codes, similarity=options.similarity, alpha=options.alpha, aggregate=options.aggregate, times=times
-            )
+                codes, similarity=options.similarity, alpha=options.alpha, aggregate=options.aggregate, times=times,
+                progress=progress,
+            )  # fmt: skip
             rotated[ranking.runs[at]] = score, float(turned.max())
     return replace(ranking, rotated=rotated)
 

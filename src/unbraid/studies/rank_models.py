@@ -94,7 +94,8 @@ def rank(
         executor: "local": on all cores of this machine. "ray": on those of a Ray cluster, with the same bits where the
             processors are of the same kind; not with top.
         address: of that cluster, "auto" (default) for the one that this machine is part of, or host:port.
-        progress: called as progress(done, total), in models; with `top` in pairs of them.
+        progress: called as progress(done, total), in models, and then in rotations of those that may be best; with
+            `top` in pairs of models.
 
     Returns:
         Ranking. `best` is the name of the model of the highest score among those that can be called good; None where
