@@ -193,8 +193,11 @@ def test_a_file_system_without_locks_is_one_line_and_no_obstacle(unbraid_cli, tm
 
 def test_the_pace_counts_only_what_this_session_trained() -> None:
     """Two runs of 1 000 steps, one of which continues at 600: 100 steps in 10 s leave 1 300 steps, 130 s."""
-    now = 100.0
+    now = 50.0
     pace, forecast = Pace(lambda: now), Forecast(lambda: now)
+    done, total, _, before = pace.report(0, 2000, {}, {})
+    forecast.update(done, total, before)
+    now = 100.0
     done, total, _, before = pace.report(0, 2000, {0: 600}, {})
     forecast.update(done, total, before)
     now = 110.0

@@ -39,13 +39,13 @@ class Forecast:
         round.
         """
         if total != self._total or done < self._done:
-            self._begin(done, total)
+            self._begin(done, total, known=skipped is not None)
         if skipped is not None:
             self._skipped = skipped
         self._done, self._reported = done, self._clock()
 
-    def _begin(self, done: int, total: int) -> None:
-        if self._total or not done:  # else some work was done before the first report
+    def _begin(self, done: int, total: int, *, known: bool = False) -> None:
+        if known or self._total or not done:  # else all this was done since the bar was made
             self._began, self._skipped = self._clock(), done
         self._done, self._total = done, total
         self._costs, self._later = (), 0.0

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from unbraid.cli._options import Files, LowerIsBetter, Seed
-from unbraid.cli._progress import stage_progress
+from unbraid.cli._progress import metric_progress
 from unbraid.cli.show_command import show
 from unbraid.files.table_formats import Table
 
@@ -81,11 +81,10 @@ def stress(
     """
     from unbraid.scoring.stress import stress as put_through
 
-    with stage_progress("stressing") as progress:
+    with metric_progress("stressing") as progress:
         results = put_through(
             *(metrics or ()), claims=claim, cases=cases or None, value=value,
-            higher_is_better=not lower_is_better, best=best, seed=seed,
-            progress=lambda _, done, total: progress("stressing", done, total),
+            higher_is_better=not lower_is_better, best=best, seed=seed, progress=progress,
         )  # fmt: skip
     content = {"seed": seed, "metrics": [result.to_dict() for result in results]}
     table = _summary(results)
