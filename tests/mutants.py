@@ -54,6 +54,7 @@ LAWS = {  # what goes through all metrics, objectives or families of a table, an
     "studies": ("tests/cli/test_study_command.py",),
     "families": ("tests/families/test_published_presets.py", "tests/training/test_golden.py"),
 }
+COMPILED = re.compile(r"njit|@(kernel|helper)\(")  # in a module of compiled functions
 IDLE = 10  # a process that waits for nothing is ended after so many times the seconds that it may compute
 FEW = 4  # files of tests that a change meets: one, a few, the others that concern it, and the rest of its room
 GREEN, NOTHING_RAN, RED = 0, 5, 1  # exit codes of pytest
@@ -157,7 +158,7 @@ class Place:
         file = self.folder / mutation.file
         source, times = file.read_text(encoding="utf-8"), file.stat()
         compiled = self.folder / "compiled"
-        if "njit" in source:
+        if COMPILED.search(source):
             self._before(tuple(tests), marks)  # to compile what stays the same
             compiled = self.folder / "compiled anew"
             shutil.copytree(self.folder / "compiled", compiled, dirs_exist_ok=True)
@@ -231,7 +232,7 @@ class Place:
         while fresh:
             found |= fresh
             imports = re.compile(rf"^\s*from unbraid\.[\w.]*\b({'|'.join(fresh)}) import", re.MULTILINE)
-            fresh = {stem for stem, text in sources.items() if "njit" in text and imports.search(text)} - found
+            fresh = {stem for stem, text in sources.items() if COMPILED.search(text) and imports.search(text)} - found
         return found
 
 

@@ -5,24 +5,29 @@ import numba
 import numpy as np
 import pytest
 
-from unbraid.base.types import FloatArray
+from unbraid.base.types import FloatArray, IntArray
+from unbraid.metrics._shared.compiled import kernel
+from unbraid.metrics._solvers import perceptron
 from unbraid.metrics._solvers.perceptron import (
     HIDDEN,
-    adam,
+    VECTORISED,
     linear_classes,
     linear_epoch,
-    linear_gradient,
     perceptron_classes,
     perceptron_epoch,
-    perceptron_gradient,
-    softmax_errors,
+    room_for_powers,
 )
 from unbraid.metrics._solvers.vectors import aligned, widest_vectors
+
+# Parts of compiled functions, compiled by themselves.
+adam = kernel(fastmath=VECTORISED)(perceptron.adam)
+linear_gradient = kernel(fastmath=VECTORISED)(perceptron.linear_gradient)
+softmax_errors = kernel(fastmath=VECTORISED)(perceptron.softmax_errors)
 
 WIDTH, CLASSES, PADDED, ROWS = 8, 6, 8, 12  # 5 codes and the ones, in 8 columns; 10 of 12 rows count
 
 
-def batch(seed: int = 0) -> tuple[FloatArray, FloatArray, FloatArray]:
+def batch(seed: int = 0) -> tuple[FloatArray, IntArray, FloatArray]:
     rng = np.random.default_rng(seed)
     inputs = np.zeros((ROWS, WIDTH), dtype=np.float32)
     inputs[:10, :5], inputs[:10, 5] = rng.standard_normal((10, 5)), 1.0
@@ -33,15 +38,15 @@ def batch(seed: int = 0) -> tuple[FloatArray, FloatArray, FloatArray]:
     return inputs, labels, parameters
 
 
-def gradient_of(inputs: FloatArray, labels: FloatArray, parameters: FloatArray) -> FloatArray:
-    gradient = np.empty_like(parameters)
-    hidden, errors = np.empty((ROWS, HIDDEN), np.float32), np.empty((ROWS, PADDED), np.float32)
-    powers, back = np.empty(PADDED, np.int32), np.empty((4, HIDDEN), np.float32)
-    perceptron_gradient(inputs, labels, 10, CLASSES, parameters, gradient, hidden, errors, powers, back)
-    return gradient
+def gradient_of(inputs: FloatArray, labels: IntArray, parameters: FloatArray) -> FloatArray:
+    """Adam's average of slopes after one step, a tenth of the gradient."""
+    state = np.zeros((3, len(parameters)), np.float32)
+    state[0] = parameters
+    perceptron_epoch(inputs, labels, np.arange(10), -1, CLASSES, ROWS, state, 0, 1e-3)
+    return state[1] * 10
 
 
-def loss_of(inputs: FloatArray, labels: FloatArray, parameters: FloatArray) -> float:
+def loss_of(inputs: FloatArray, labels: IntArray, parameters: FloatArray) -> float:
     """Mean cross-entropy in float64, straight from the definition."""
     parameters = parameters.astype(float)
     first = parameters[: WIDTH * HIDDEN].reshape(WIDTH, HIDDEN)
@@ -94,7 +99,7 @@ def test_softmax_errors_keep_single_precision(spread: float, n_classes: int) -> 
     exact /= exact.sum(axis=1, keepdims=True)
     exact[np.arange(rows + 1), labels] -= 1
     kept = logits.copy()
-    softmax_errors(logits, labels, rows, 3, n_classes, np.empty(n_classes, np.int32))
+    softmax_errors(logits, labels, rows, 3, n_classes, room_for_powers(n_classes))
     np.testing.assert_allclose(logits[:rows, 3:end], exact[:rows] / rows, atol=1e-7 * 8 / rows)
     assert not logits[rows, 3:end].any()
     others = np.r_[:3, end : end + 4]
@@ -105,7 +110,7 @@ def test_softmax_errors_keep_single_precision(spread: float, n_classes: int) -> 
 def test_a_logit_that_is_no_number_leaves_no_gradient(place: int) -> None:
     logits = np.zeros((2, 18), dtype=np.float32)
     logits[0, place] = np.nan
-    softmax_errors(logits, np.zeros(2, int), 2, 0, 18, np.empty(18, np.int32))
+    softmax_errors(logits, np.zeros(2, int), 2, 0, 18, room_for_powers(18))
     assert np.isnan(logits[0]).all()
     assert np.isfinite(logits[1]).all()
 
@@ -158,16 +163,12 @@ def test_an_epoch_is_one_step_of_adam_per_batch_with_the_last_one_short() -> Non
     assert perceptron_epoch(inputs, labels, order, 2, CLASSES, 4, state, 0, 1e-3) == 3
     expected = np.zeros_like(state)
     expected[0] = parameters
-    hidden, errors, back = (np.empty((4, columns), np.float32) for columns in (HIDDEN, PADDED, HIDDEN))
-    gradient, powers = np.empty_like(parameters), np.empty(PADDED, np.int32)
+    inputs[:, 2] = 0
     for step, rows in enumerate((order[:4], order[4:8], order[8:]), start=1):
-        chosen, chosen_labels = np.zeros((4, WIDTH), np.float32), np.zeros(4, int)
-        chosen[: len(rows)], chosen_labels[: len(rows)] = inputs[rows], labels[rows]
-        chosen[:, 2] = 0
-        perceptron_gradient(
-            chosen, chosen_labels, len(rows), CLASSES, expected[0], gradient, hidden, errors, powers, back
-        )
-        adam(*expected[:1], gradient, *expected[1:], step, 1e-3)
+        one = np.zeros_like(state)
+        one[0] = expected[0]
+        perceptron_epoch(inputs, labels, rows, -1, CLASSES, 4, one, 0, 1e-3)
+        adam(expected[0], one[1] * 10, expected[1], expected[2], step, 1e-3)
     np.testing.assert_allclose(state, expected, atol=1e-7)
 
 
@@ -196,7 +197,7 @@ def test_linear_gradient_is_that_of_autograd_for_each_factor() -> None:
     weights[:, :8] = rng.standard_normal((WIDTH, 8))
     gradient = np.empty_like(weights)
     linear_gradient(
-        inputs, labels, 10, starts, weights, gradient, np.empty((ROWS, columns), np.float32), np.empty(16, np.int32)
+        inputs, labels, 10, starts, weights, gradient, np.empty((ROWS, columns), np.float32), room_for_powers(16)
     )
     leaf = torch.tensor(weights, dtype=torch.float64, requires_grad=True)
     logits = torch.tensor(inputs[:10], dtype=torch.float64) @ leaf

@@ -14,8 +14,8 @@ from unbraid.base.threads import n_cores, worker_environment
 # The metrics that wait longest for their kernels, and the largest of these, in the order in which a card needs them.
 KERNELS = {
     "dci_boosted": ("boosting", "_iterate"),
-    "nk": ("perceptron", "_perceptron_epoch"),
-    "mlp_accuracy": ("perceptron", "_perceptron_epoch"),
+    "nk": ("perceptron", "_run_perceptron"),
+    "mlp_accuracy": ("perceptron", "_run_perceptron"),
 }
 START = (
     "import sys; sys.path[:] = {}; from unbraid.base.current_folder import ignore_settings; ignore_settings(); "

@@ -5,9 +5,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numba
 import numpy as np
-from numba.extending import register_jitable
 
 from unbraid.base.arguments import check_draws, check_whole
 from unbraid.base.repr import Shown
@@ -24,6 +22,7 @@ from unbraid.metrics._shared.aggregate import (
     panels,
 )
 from unbraid.metrics._shared.chance import unreadable, zero_chance
+from unbraid.metrics._shared.compiled import helper, kernel
 from unbraid.metrics._shared.inputs import NotDefined, check_inputs, check_matrix
 from unbraid.metrics._shared.metric import FEW_UNCHECKED_HALVES, Metric
 
@@ -259,7 +258,7 @@ def _neighbours_together(points: FloatArray) -> IntArray:
     return np.concatenate(ordered)
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel()
 def _log_sum(
     samples: FloatArray,
     log_own: FloatArray,
@@ -294,7 +293,7 @@ def _log_sum(
 
 
 # Whole arrays and which part of them: views of parts are counted, which takes longer than the arithmetic.
-@register_jitable(fastmath=VECTORISED)
+@helper(fastmath=VECTORISED)
 def _exponents(
     samples: FloatArray,
     index: int,
@@ -318,7 +317,7 @@ def _exponents(
     return highest
 
 
-@register_jitable(fastmath=VECTORISED)
+@helper(fastmath=VECTORISED)
 def _sum_of_powers(terms: FloatArray, largest: float) -> float:
     total = 0.0
     for row in range(len(terms)):

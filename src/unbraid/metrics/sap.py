@@ -4,15 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import numba
 import numpy as np
-from numba.extending import register_jitable
 
 from unbraid.base.arguments import check_choice
 from unbraid.base.repr import Shown
 from unbraid.base.types import ArrayLike, FloatArray, IntArray, Kind
 from unbraid.metrics._shared.alignment import gaps
 from unbraid.metrics._shared.chance import Noise, drawn
+from unbraid.metrics._shared.compiled import helper, kernel
 from unbraid.metrics._shared.flags import single_code
 from unbraid.metrics._shared.inputs import Inputs, NotDefined, as_levels, note_on, standardised
 from unbraid.metrics._shared.metric import PAIRS_AND_BIAS, Metric
@@ -264,7 +263,7 @@ def _separate(
     return slope, offset
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel()
 def _objective(
     values: FloatArray,
     sums: FloatArray,
@@ -307,7 +306,7 @@ def _objective(
     derivatives[3], derivatives[4], derivatives[5] = ss, so, oo
 
 
-@register_jitable
+@helper()
 def _below(values: FloatArray, slope: float, limit: float) -> tuple[int, int]:
     """Of the ascending values x those with slope * x < limit: from the first number to that before the second."""
     low, high, edge = 0, len(values), limit / slope

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
-import numba
 import numpy as np
-from numba.extending import register_jitable
 
 from unbraid.base.types import ArrayLike, BoolArray, FloatArray, IntArray
+from unbraid.metrics._shared.compiled import helper, kernel
 from unbraid.metrics._shared.inputs import finite_matrix
 
 NODES = 16  # per panel
@@ -179,7 +178,8 @@ def _walk(
     n_slices = max(len(densities), 1)
     ends, stack = np.zeros((2, 2 * deepest)), np.zeros((4, 2 * deepest), dtype=np.int64)
     ends[:, 0], stack[TO, 0] = (low, high), len(slices)
-    waiting = np.arange(2 * len(slices), dtype=np.int32)
+    waiting = np.empty((deepest + 1) * len(slices), dtype=np.int32)  # most of it is never touched
+    waiting[: len(slices)] = np.arange(len(slices))
     values, present = np.zeros((deepest, n_slices, NODES)), np.zeros((deepest, n_slices), dtype=bool)
     return _visit(
         means, scales, slices, start, stop, spans, densities, _halves(), _legendre()[0],
@@ -187,7 +187,7 @@ def _walk(
     )  # fmt: skip
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel()
 def _visit(
     means: FloatArray,
     scales: FloatArray,
@@ -221,13 +221,17 @@ def _visit(
         width, middle = right - left, 0.5 * (left + right)
         reached[depth] = depth > 0 and reached[depth - 1]
         if with_densities:
-            _inherit(values, present, depth, halves, stack[SIDE, height])
+            side = stack[SIDE, height]
+            for piece in range(n_slices):
+                present[depth, piece] = depth > 0 and present[depth - 1, piece]
+                if present[depth, piece]:
+                    for target in range(NODES):
+                        values[depth, piece, target] = 0.0
+                    for node in range(NODES):
+                        value = values[depth - 1, piece, node]
+                        for target in range(NODES):
+                            values[depth, piece, target] += value * halves[side, node, target]
         first = last = stack[TO, height]
-        if last + (first - stack[FROM, height]) > len(waiting):
-            longer = np.empty(2 * len(waiting), dtype=np.int32)
-            for position in range(last):
-                longer[position] = waiting[position]
-            waiting = longer
         for position in range(stack[FROM, height], first):
             row = waiting[position]
             mean, scale = means[row], scales[row]
@@ -239,8 +243,17 @@ def _visit(
                 continue
             reached[depth] = True
             if with_densities:
-                _bump((middle - mean) / scale, 0.5 * width / scale, 1.0 / float(scale), nodes, bump)
-                _add(values, present, depth, bump, slices, row)
+                # Its Gaussian at the nodes goes to slice 0 and to each of those of the row that is not -1.
+                for node in range(NODES):
+                    away = (middle - mean) / scale + 0.5 * width / scale * nodes[node]
+                    bump[node] = 1.0 / float(scale) * exp_down(-0.5 * away * away)
+                for group in range(-1, slices.shape[1]):
+                    piece = slices[row, group] if group >= 0 else 0
+                    if piece >= 0:
+                        weight = 1.0 if present[depth, piece] else 0.0
+                        present[depth, piece] = True
+                        for node in range(NODES):
+                            values[depth, piece, node] = weight * values[depth, piece, node] + bump[node]
         if last == first and reached[depth]:
             if len(spans) > 0:
                 spans[n_panels, 0], spans[n_panels, 1] = left, right
@@ -261,7 +274,7 @@ def _visit(
     return n_panels
 
 
-@register_jitable(fastmath=False)  # as it is, whatever the function that calls it may do
+@helper(fastmath=False)  # as it is, whatever the function that calls it may do
 def exp_down(x: float) -> float:
     """exp(x) for -77 <= x <= 0 to a relative 1e-13, free of branches and calls so that loops over it vectorise."""
     x = x * (1.0 / 128) + 0.25
@@ -274,41 +287,7 @@ def exp_down(x: float) -> float:
     return series
 
 
-@register_jitable
-def _bump(centre: float, half_width: float, height: float, nodes: FloatArray, bump: FloatArray) -> None:
-    """Gaussian at the nodes of a panel, in its own standard deviations."""
-    for node in range(len(nodes)):
-        away = centre + half_width * nodes[node]
-        bump[node] = height * exp_down(-0.5 * away * away)
-
-
-@register_jitable
-def _inherit(values: FloatArray, present: BoolArray, depth: int, halves: FloatArray, side: int) -> None:
-    for piece in range(values.shape[1]):
-        present[depth, piece] = depth > 0 and present[depth - 1, piece]
-        if present[depth, piece]:
-            for target in range(NODES):
-                values[depth, piece, target] = 0.0
-            for node in range(NODES):
-                value = values[depth - 1, piece, node]
-                for target in range(NODES):
-                    values[depth, piece, target] += value * halves[side, node, target]
-
-
-@register_jitable
-def _add(values: FloatArray, present: BoolArray, depth: int, bump: FloatArray, slices: IntArray, row: int) -> None:
-    """Add to slice 0 and to each of those of the row that is not -1."""
-    for group in range(-1, slices.shape[1]):
-        piece = slices[row, group] if group >= 0 else 0
-        if piece < 0:
-            continue
-        weight = 1.0 if present[depth, piece] else 0.0
-        present[depth, piece] = True
-        for node in range(NODES):
-            values[depth, piece, node] = weight * values[depth, piece, node] + bump[node]
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel()
 def _look_up(
     values: FloatArray, lefts: FloatArray, widths: FloatArray, guide: IntArray, table: FloatArray, out: FloatArray
 ) -> None:

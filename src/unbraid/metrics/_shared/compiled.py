@@ -6,11 +6,15 @@ is compiled as well), `max`, `sum`, `bincount` or `sort` of an array half a seco
 these functions are loops, and what NumPy does as fast around them is left to NumPy.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import cast
+from typing import Any, TypeVar, cast
 
+import numba
 import numpy as np
+from numba.extending import register_jitable
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 # A plain 0 is a constant: numba would compile each function that takes it once for that, and again for other numbers.
 START = cast("int", np.int64(0))
@@ -29,3 +33,19 @@ def interruptible() -> Iterator[None]:
         if isinstance(error.__cause__, KeyboardInterrupt):
             raise KeyboardInterrupt from None
         raise
+
+
+def kernel(**options: Any) -> Callable[[Function], Function]:
+    """Compile a function that Python calls, once in an installation.
+
+    No references are counted in it: what it is handed stays, and it makes no array.
+    """
+    return cast(
+        Callable[[Function], Function],
+        numba.njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True, _nrt=False, **options),
+    )
+
+
+def helper(**options: Any) -> Callable[[Function], Function]:
+    """Compile a function that kernels call: once by itself, and once more with each of them."""
+    return register_jitable(no_cfunc_wrapper=True, **options)

@@ -6,12 +6,12 @@ those given, whether or not these fill a grid. The other factors vary as they do
 
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 
 from unbraid.base.counted import counted
 from unbraid.base.types import FloatArray, IntArray
 from unbraid.metrics._shared.chance import unreadable
+from unbraid.metrics._shared.compiled import kernel
 from unbraid.metrics._shared.inputs import Levels, NotDefined, split_rows
 from unbraid.metrics._shared.sharing import shared
 
@@ -127,7 +127,7 @@ def mean_differences(codes: FloatArray, pairs: IntArray) -> FloatArray:
     return means
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel()
 def _mean_differences(codes: FloatArray, pairs: IntArray, means: FloatArray) -> None:
     n_points, batch_size, _ = pairs.shape
     for point in range(n_points):
@@ -158,7 +158,7 @@ def votes_of_least(
     return votes
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel()
 def _variances(codes: FloatArray, batches: IntArray, total: FloatArray, variances: FloatArray) -> None:
     """Of each code in each batch into `variances` (n_points, n_codes); both of these are 0 before."""
     n_points, batch_size = batches.shape

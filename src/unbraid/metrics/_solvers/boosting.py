@@ -10,12 +10,10 @@ cut: there are fewer, narrower towards both ends, where a few rows can gain as m
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
-import numba
 import numpy as np
-from numba.extending import register_jitable
 
 from unbraid.base.types import BoolArray, FloatArray, IntArray, UInt8Array
-from unbraid.metrics._shared.compiled import START
+from unbraid.metrics._shared.compiled import START, helper, kernel
 from unbraid.metrics._solvers.trees import as_seen, coarse_bins, ranks, shuffle
 
 Whole: TypeAlias = int | np.integer[Any]
@@ -30,8 +28,6 @@ LAST_RANK = np.int32(np.iinfo(np.int32).max)
 NEAR = 1.0 - 2e-9  # rounding apart, what gains less than this share of the best is not the best
 # For a class of at most one row in so many, it is worth the work to sum its residuals by themselves: see `_bound`.
 RARE = 8
-# From so many trees on, it is faster to sum the residuals of all of them in one pass over the rows.
-TOGETHER = 8
 BLOCK = 64  # codes whose histograms are filled together, so that they stay in the cache
 # Probabilities stay away from 0 and Newton steps from overflow: only a class of a few samples comes near either.
 SMALLEST = 1e-60
@@ -72,6 +68,7 @@ class Work(NamedTuple):
     squares: FloatArray  # (7,) sum of squared residuals
     lefts: IntArray  # (n_bins of all codes,) histogram summed up to the end of each bin
     gains: FloatArray  # (1 + n_bins of all codes,) of the cuts between bins: that before each bin, that at its end
+    gain_bits: IntArray  # the same numbers, read as whole ones
     walks: FloatArray  # (n_bins of all codes,) how far a walk of residuals through each bin may raise a gain
     risen: FloatArray  # (7, n_bins of all codes) sum of the residuals above 0, of rare classes
     opened: BoolArray  # (n_bins of all codes,) whether a bin is searched value by value
@@ -81,6 +78,10 @@ class Work(NamedTuple):
     members: IntArray  # (n_train + 1,)
     order: IntArray  # (n_codes,)
     state: IntArray  # (1,) of the random numbers
+    split_code: IntArray  # (7,) of each node
+    split_rank: IntArray  # (7,) greatest on the left
+    packed: IntArray  # (15,) sum and count of each node
+    smaller: BoolArray  # (7,) whether a node has fewer rows than its sibling
 
 
 def ranked_codes(train_codes: FloatArray, test_codes: FloatArray) -> RankedCodes:
@@ -146,12 +147,14 @@ def _boost(
     prior = frequency if n_classes > 2 else frequency[1:] / frequency[0]
     odds = np.repeat(prior[:, None], n_samples, axis=1)
     importance = np.zeros(n_codes)
+    gains = np.zeros(1 + n_slots)
     work = Work(
         count_bits,
         np.empty((7, n_slots), dtype=np.int64),
         np.empty(7),
         np.empty(n_slots, dtype=np.int64),
-        np.zeros(1 + n_slots),
+        gains,
+        gains.view(np.int64),
         np.empty(n_slots),
         np.empty((7, n_slots)),
         np.empty(n_slots, dtype=bool),
@@ -161,17 +164,22 @@ def _boost(
         np.empty(n_train + 1, dtype=np.uint32),
         np.arange(n_codes),
         state,
+        np.empty(7, dtype=np.int64),
+        np.empty(7, dtype=np.int32),
+        np.empty(15, dtype=np.int64),
+        np.empty(7, dtype=bool),
     )
     _iterate(
         codes, labels, n_classes, n_iterations, learning_rate, 2.0 ** min(30, 62 - 2 * count_bits),
         np.argsort(labels, kind="stable").astype(np.uint32), np.cumsum([0, *counts]), work,
         np.empty((n_trees, n_train), dtype=np.int32), np.empty((n_train, n_trees), dtype=np.int32),
-        np.empty((n_slots, n_trees), dtype=np.int64), np.empty(n_samples), importance, odds,
+        np.empty((n_slots, n_trees), dtype=np.int64), np.empty(n_trees), np.empty(n_samples), np.empty((5, 8)),
+        importance, odds,
     )  # fmt: skip
     return importance, odds
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel()
 def _iterate(
     codes: RankedCodes,
     labels: IntArray,
@@ -185,48 +193,95 @@ def _iterate(
     by_tree: IntArray,
     by_row: IntArray,
     sums: IntArray,
+    squares: FloatArray,
     totals: FloatArray,
+    leaves: FloatArray,
     importance: FloatArray,
     odds: FloatArray,
 ) -> None:
-    """Grow all trees: `importance` is added to, `odds` are multiplied. Rows `by_class` end at `ends` for each."""
+    """Grow all trees of depth 3: `importance` is added to, `odds` are multiplied.
+
+    Rows `by_class` end at `ends` for each. This is one long function, since each function that is called is compiled
+    once by itself and once more here.
+    """
     n_trees, n_train = by_tree.shape
     newton = (n_classes - 1) / n_classes if n_classes > 2 else 1.0
-    leaf_sums = np.empty(8)
+    histograms, nodes, packed, risen, smaller = work.histograms, work.nodes, work.packed, work.risen, work.smaller
+    split_code, split_rank, count_bits, starts = work.split_code, work.split_rank, work.count_bits, codes.starts
+    mask = (np.int64(1) << count_bits) - 1
     for _ in range(n_iterations):
-        if n_classes > 2:
-            _normalise(odds, totals)
-        _residuals(odds, labels, scale, by_tree, by_row)
-        if n_trees < TOGETHER:
-            _root_sums_by_tree(codes.starts, codes.bins, by_tree, sums)
-        else:
-            _root_sums(codes.starts, codes.bins, by_row, sums)
+        _residuals(odds, labels, scale, totals, by_tree, by_row, squares)
+        _root_sums(starts, codes.bins, by_row, sums)
         for tree in range(n_trees):
-            _root(codes, by_tree[tree], sums[:, tree], work)
+            residuals = by_tree[tree]
+            packed[0] = 0
+            for code in range(len(importance)):
+                before = 0
+                for slot in range(starts[code], starts[code + 1]):
+                    histograms[0, slot] = (sums[slot, tree] << count_bits) + codes.ends[slot] - before
+                    before = codes.ends[slot]
+                    if code == 0:
+                        packed[0] += histograms[0, slot]
+            work.squares[0] = squares[tree]
+            for node in range(7):
+                split_code[node], split_rank[node] = 0, LAST_RANK  # where nothing is gained, all go left
+            for row in range(len(nodes)):
+                nodes[row] = 0
+            # Of a rare class the rows are the only ones with residuals above 0.
             begin, end = ends[tree], ends[tree + 1]
-            if n_trees == 1 or RARE * (end - begin) > n_train:
-                end = begin
-            _grow(codes, by_tree[tree], by_class[begin:end], work, importance, leaf_sums)
-            _step(odds[tree], n_classes, work.nodes, leaf_sums, scale, n_train, newton, learning_rate)
+            rare = n_trees > 1 and RARE * (end - begin) <= n_train
+            for depth in range(3):
+                first, last = (1 << depth) - 1, (2 << depth) - 1
+                if rare:
+                    for node in range(first, last):
+                        for slot in range(risen.shape[1]):
+                            risen[node, slot] = 0.0
+                    for place in range(begin, end):
+                        row = by_class[place]
+                        for code in range(len(importance)):
+                            slot = np.uint32(starts[code]) + codes.bins[row, code]
+                            risen[first + nodes[row], slot] += residuals[row]
+                for node in range(first, last):
+                    code, rank, left, gain = _best_split(codes, residuals, work, node, node - first, packed[node], rare)
+                    packed[2 * node + 1], packed[2 * node + 2] = left, packed[node] - left
+                    if gain > 0.0:
+                        split_code[node], split_rank[node] = code, rank
+                        importance[code] += gain
+                _descend(codes.ranks, split_code, split_rank, depth, nodes)
+                if depth < 2:
+                    for node in range(first, last):
+                        fewer_right = (packed[2 * node + 1] & mask) > (packed[2 * node + 2] & mask)
+                        smaller[2 * node + 1], smaller[2 * node + 2] = not fewer_right, fewer_right
+                    _children(codes, residuals, work, last, 2 * (last - first))
+            _step(odds[tree], n_classes, nodes, packed, leaves, count_bits, scale, n_train, newton, learning_rate)
 
 
-@register_jitable
-def _normalise(odds: FloatArray, totals: FloatArray) -> None:
-    totals[:] = 0.0
-    for tree in range(len(odds)):
-        for row in range(len(totals)):
-            totals[row] += odds[tree, row]
-    for row in range(len(totals)):
-        totals[row] = 1.0 / totals[row]
-    for tree in range(len(odds)):
-        for row in range(len(totals)):
-            odds[tree, row] = max(odds[tree, row] * totals[row], SMALLEST)
+@helper(fastmath={"reassoc", "nsz"})
+def _residuals(
+    odds: FloatArray,
+    labels: IntArray,
+    scale: float,
+    totals: FloatArray,
+    by_tree: IntArray,
+    by_row: IntArray,
+    squares: FloatArray,
+) -> None:
+    """Class indicator less probability, as whole numbers, in both layouts, and their sums of squares.
 
-
-@register_jitable
-def _residuals(odds: FloatArray, labels: IntArray, scale: float, by_tree: IntArray, by_row: IntArray) -> None:
-    """Class indicator less probability, as whole numbers, in both layouts."""
+    Odds of more than two classes are divided by their sums before.
+    """
     n_trees, n_train = by_tree.shape
+    if n_trees > 1:
+        for row in range(len(totals)):
+            totals[row] = 0.0
+        for tree in range(n_trees):
+            for row in range(len(totals)):
+                totals[row] += odds[tree, row]
+        for row in range(len(totals)):
+            totals[row] = 1.0 / totals[row]
+        for tree in range(n_trees):
+            for row in range(len(totals)):
+                odds[tree, row] = max(odds[tree, row] * totals[row], SMALLEST)
     for tree in range(n_trees):
         for row in range(n_train):
             probability = odds[tree, row] if n_trees > 1 else odds[tree, row] / (1.0 + odds[tree, row])
@@ -236,17 +291,24 @@ def _residuals(odds: FloatArray, labels: IntArray, scale: float, by_tree: IntArr
             by_tree[labels[row], row] += np.int32(scale)
         elif labels[row] == 1:
             by_tree[0, row] += np.int32(scale)
+    for tree in range(n_trees):
+        total = 0.0
+        for row in range(n_train):
+            total += float(by_tree[tree, row]) * float(by_tree[tree, row])
+        squares[tree] = total
     for first in range(0, n_train, 64):  # in blocks, so that both layouts stay in the cache
         for tree in range(n_trees):
             for row in range(first, min(first + 64, n_train)):
                 by_row[row, tree] = by_tree[tree, row]
 
 
-@register_jitable
+@helper()
 def _root_sums(starts: IntArray, bins: UInt8Array, residuals: IntArray, sums: IntArray) -> None:
     """Residuals of every class summed over the rows of each bin; the innermost loop is over neighbours in memory."""
-    sums[:] = 0
-    n_trees = sums.shape[1]
+    n_slots, n_trees = sums.shape
+    for slot in range(n_slots):
+        for tree in range(n_trees):
+            sums[slot, tree] = 0
     for first in range(0, bins.shape[1], BLOCK):
         end = min(first + BLOCK, bins.shape[1])
         for row in range(len(residuals)):
@@ -256,186 +318,110 @@ def _root_sums(starts: IntArray, bins: UInt8Array, residuals: IntArray, sums: In
                     sums[slot, tree] += residuals[row, tree]
 
 
-@register_jitable
-def _root_sums_by_tree(starts: IntArray, bins: UInt8Array, residuals: IntArray, sums: IntArray) -> None:
-    """As `_root_sums`, which is slower for few trees: they are too few neighbours."""
-    sums[:] = 0
-    for code in range(bins.shape[1]):
-        column = bins[:, code].copy()
-        for tree in range(len(residuals)):
-            own, by_row = sums[starts[code] : starts[code + 1], tree], residuals[tree]
-            for row in range(len(column)):
-                own[column[row]] += by_row[row]
-
-
-@register_jitable(fastmath={"reassoc", "nsz"})
-def _root(codes: RankedCodes, residuals: IntArray, sums: IntArray, work: Work) -> None:
-    """Histogram and sum of squares of all rows."""
-    for code in range(len(work.order)):
-        before = 0
-        for slot in range(codes.starts[code], codes.starts[code + 1]):
-            work.histograms[0, slot] = (sums[slot] << work.count_bits) + codes.ends[slot] - before
-            before = codes.ends[slot]
-    squares = 0.0
-    for row in range(len(residuals)):
-        squares += float(residuals[row]) * float(residuals[row])
-    work.squares[0] = squares
-
-
-@register_jitable
-def _grow(
-    codes: RankedCodes, residuals: IntArray, rare: IntArray, work: Work, importance: FloatArray, leaf_sums: FloatArray
-) -> None:
-    """One tree of depth 3: sets `work.nodes` to leaves 0..7 and `leaf_sums` to the sums there, adds to `importance`.
-
-    Histogram and squares of the root are filled. `rare` are the rows of a rare class, the only ones with residuals
-    above 0; of other classes none are given.
-    """
-    mask = (np.int64(1) << work.count_bits) - 1
-    split_code, split_rank = np.empty(7, dtype=np.int64), np.empty(7, dtype=np.int32)
-    for node in range(7):
-        split_code[node], split_rank[node] = 0, LAST_RANK  # where nothing is gained, all go left
-    packed, smaller = np.empty(15, dtype=np.int64), np.empty(4, dtype=np.bool_)  # sum and count of each node
-    packed[0] = 0
-    for slot in range(codes.starts[1]):
-        packed[0] += work.histograms[0, slot]
-    work.nodes[:] = 0
-    for depth in range(3):
-        first = (1 << depth) - 1
-        if len(rare):
-            for node in range(first, 2 * first + 1):
-                for slot in range(work.risen.shape[1]):
-                    work.risen[node, slot] = 0.0
-            _rise(codes.starts, codes.bins, residuals, rare, work.nodes, work.risen[first:])
-        for node in range(first, 2 * first + 1):
-            code, rank, left, gain = _best_split(
-                codes, residuals, work, node, node - first, packed[node], len(rare) > 0
-            )
-            packed[2 * node + 1], packed[2 * node + 2] = left, packed[node] - left
-            if gain > 0.0:
-                split_code[node], split_rank[node] = code, rank
-                importance[code] += gain
-        _descend(codes.ranks, split_code, split_rank, depth, work.nodes)
-        if depth < 2:
-            for node in range(first, 2 * first + 1):
-                fewer_right = (packed[2 * node + 1] & mask) > (packed[2 * node + 2] & mask)
-                smaller[2 * (node - first)], smaller[2 * (node - first) + 1] = not fewer_right, fewer_right
-            _children(codes, residuals, work, 2 * first + 1, smaller[: 2 * (first + 1)])
-    for leaf in range(8):
-        leaf_sums[leaf] = float(packed[7 + leaf] >> work.count_bits)
-
-
-@register_jitable
+@helper()
 def _best_split(
     codes: RankedCodes, residuals: IntArray, work: Work, node: int, in_level: int, packed: Whole, bounded: bool
 ) -> tuple[Whole, Whole, Whole, float]:
     """Code, greatest rank on the left, packed sum and count of the left, and decrease of the squared error."""
-    count_bits, lefts = work.count_bits, work.lefts
+    count_bits, lefts, gains, walks = work.count_bits, work.lefts, work.gains, work.walks
+    histogram, starts, nodes, order, state = work.histograms[node], codes.starts, work.nodes, work.order, work.state
+    inner_lefts, places = work.inner_lefts, work.places
     mask = (np.int64(1) << count_bits) - 1
     n_node, sum_node = float(packed & mask), float(packed >> count_bits)
-    if n_node < 2.0:
-        return 0, 0, packed, 0.0
-    enough = _search(codes, work, node, n_node, sum_node)
-    shuffle(work.order, work.state)
     best, best_code, best_place, best_left = 0.0, START, START - 1, packed
-    for code in work.order:
-        start = codes.starts[code]
-        ranks, rows, opened = codes.ranks[code], codes.sorted_rows[code], work.opened[start : codes.starts[code + 1]]
-        for slot in range(start, codes.starts[code + 1]):
-            if not opened[slot - start]:
-                continue
-            bin_sum, risen = work.histograms[node, slot], work.risen[node, slot]
-            if bounded and _bound(bin_sum, lefts[slot], risen, n_node, sum_node, count_bits) < enough:
-                continue
-            begin, end = codes.ends[slot - 1] if slot > start else 0, codes.ends[slot]
-            if codes.single[slot]:
-                work.inner_lefts[0], work.places[0], n_cuts = lefts[slot], end - 1, 1
-            else:
-                left = lefts[slot - 1] if slot > start else np.int64(0)
-                n_cuts = _walk(
-                    rows[begin:end],
-                    begin,
-                    residuals,
-                    work.nodes,
-                    work.inner_lefts,
-                    work.places,
-                    count_bits,
-                    in_level,
-                    left,
-                )
-            inner_lefts, places = work.inner_lefts[:n_cuts], work.places[:n_cuts]
-            if not _any_better(inner_lefts, n_node, sum_node, count_bits, best):
-                continue
-            for cut in range(n_cuts):
-                if cut + 1 < n_cuts and ranks[rows[places[cut]]] == ranks[rows[places[cut + 1]]]:
+    if n_node >= 2.0:
+        # What the best cut between bins gains, and where a cut within a bin might gain more.
+        for code in range(len(order)):
+            left = np.int64(0)
+            for slot in range(starts[code], starts[code + 1]):
+                left += histogram[slot]
+                lefts[slot] = left
+        squares = work.squares[node]
+        # By subtraction, rounding may leave less than 0.
+        reach = SLACK * SLACK * squares * n_node if squares >= 0.0 else np.inf
+        for slot in range(len(lefts)):
+            n_left = float(lefts[slot] & mask)
+            scale = 1.0 / max(n_left * (n_node - n_left), 0.5)
+            difference = n_node * float(lefts[slot] >> count_bits) - n_left * sum_node
+            gains[1 + slot] = difference * difference * scale
+            walks[slot] = reach * float(histogram[slot] & mask) * scale
+        # Numbers not below 0 are in the order of their bits, and whole ones are compared many at once.
+        greatest = np.int64(0)
+        for slot in range(len(work.gain_bits)):
+            greatest = max(greatest, work.gain_bits[slot])
+        work.gain_bits[0] = greatest
+        enough = gains[0] * NEAR
+        gains[0] = 0.0
+        for slot in range(len(lefts)):
+            n_bin, n_left_of = histogram[slot] & mask, lefts[slot] & mask
+            # Whether the roots of both add up to that of `enough`, without taking roots.
+            highest, walk = max(gains[slot], gains[1 + slot]), walks[slot]
+            lacking = enough - highest - walk
+            near = (lacking <= 0.0) | (lacking * lacking <= 4.0 * highest * walk)
+            # In the first and the last bin a single row may be all that is cut off.
+            outer = (n_left_of == n_bin) | (n_left_of == np.int64(n_node))
+            work.opened[slot] = (n_bin > 0) & (outer | near)
+        shuffle(order, state)
+        for code in order:
+            for slot in range(starts[code], starts[code + 1]):
+                if not work.opened[slot]:
                     continue
-                gain = _gain(inner_lefts[cut], n_node, sum_node, count_bits, best)
-                if gain > best:
-                    best, best_code, best_place, best_left = gain, code, places[cut], inner_lefts[cut]
-                    enough = max(enough, best * NEAR)
+                if bounded and enough > _bound(
+                    histogram[slot], lefts[slot], work.risen[node, slot], n_node, sum_node, count_bits
+                ):
+                    continue
+                begin, end = codes.ends[slot - 1] if slot > starts[code] else 0, codes.ends[slot]
+                n_cuts = 0
+                if codes.single[slot]:
+                    inner_lefts[0], places[0], n_cuts = lefts[slot], end - 1, 1
+                else:
+                    # The sorted rows that are the node's, without a branch, which would be foretold wrongly for every
+                    # other row.
+                    left = lefts[slot - 1] if slot > starts[code] else np.int64(0)
+                    for place in range(begin, end):
+                        row = codes.sorted_rows[code, place]
+                        inside = np.int64(nodes[row] == in_level)
+                        left += ((np.int64(residuals[row]) << count_bits) + 1) & -inside
+                        inner_lefts[n_cuts], places[n_cuts] = left, place
+                        n_cuts += inside
+                # Whether any cut gains more than the best, ties between values aside: many at once.
+                n_better = 0
+                for cut in range(n_cuts):
+                    n_left = float(inner_lefts[cut] & mask)
+                    n_right = n_node - n_left
+                    sum_left = float(inner_lefts[cut] >> count_bits)
+                    difference = n_right * sum_left - n_left * (sum_node - sum_left)
+                    n_better += difference * difference > best * (n_left * n_right)
+                if n_better == 0:
+                    continue
+                for cut in range(n_cuts):
+                    rank = codes.ranks[code, codes.sorted_rows[code, places[cut]]]
+                    if cut + 1 < n_cuts and rank == codes.ranks[code, codes.sorted_rows[code, places[cut + 1]]]:
+                        continue
+                    n_left = float(inner_lefts[cut] & mask)
+                    n_right = n_node - n_left
+                    sum_left = float(inner_lefts[cut] >> count_bits)
+                    # Written so that mirroring a code changes not even the rounding: ties must stay ties.
+                    difference = n_right * sum_left - n_left * (sum_node - sum_left)
+                    if difference * difference > best * (n_left * n_right):
+                        gain = difference * difference / (n_left * n_right)  # of the squared error, times the rows
+                        if gain > best:
+                            best, best_code, best_place, best_left = gain, code, places[cut], inner_lefts[cut]
+                            enough = max(enough, best * NEAR)
     if best_place < 0:
-        return 0, 0, packed, 0.0
-    return (
-        best_code,
-        _middle(codes.ranks[best_code], codes.sorted_rows[best_code], work.nodes, best_place, in_level),
-        best_left,
-        best / n_node,
-    )
+        return 0, LAST_RANK, packed, 0.0
+    # Halfway between the last row on the left and the node's next greater one.
+    low = codes.ranks[best_code, codes.sorted_rows[best_code, best_place]]
+    rank = low
+    for place in range(best_place + 1, codes.sorted_rows.shape[1]):
+        row = codes.sorted_rows[best_code, place]
+        if nodes[row] == in_level and codes.ranks[best_code, row] > low:
+            rank = (low + codes.ranks[best_code, row]) // 2
+            break
+    return best_code, rank, best_left, best / n_node
 
 
-@register_jitable
-def _search(codes: RankedCodes, work: Work, node: int, n_node: float, sum_node: float) -> float:
-    """What the best cut between bins gains; sets `work.opened` where a cut within a bin might gain more."""
-    mask = (np.int64(1) << work.count_bits) - 1
-    histogram, lefts, gains, walks = work.histograms[node], work.lefts, work.gains, work.walks
-    for code in range(len(work.order)):
-        left = np.int64(0)
-        for slot in range(codes.starts[code], codes.starts[code + 1]):
-            left += histogram[slot]
-            lefts[slot] = left
-    squares = work.squares[node]
-    reach = SLACK * SLACK * squares * n_node if squares >= 0.0 else np.inf  # by subtraction, rounding may leave less
-    for slot in range(len(lefts)):
-        n_left = float(lefts[slot] & mask)
-        scale = 1.0 / max(n_left * (n_node - n_left), 0.5)
-        difference = n_node * float(lefts[slot] >> work.count_bits) - n_left * sum_node
-        gains[1 + slot] = difference * difference * scale
-        walks[slot] = reach * float(histogram[slot] & mask) * scale
-    enough = _greatest(gains) * NEAR
-    for slot in range(len(lefts)):
-        n_bin, n_left = histogram[slot] & mask, lefts[slot] & mask
-        # Whether the roots of both add up to that of `enough`, without taking roots.
-        gain, walk = max(gains[slot], gains[1 + slot]), walks[slot]
-        lacking = enough - gain - walk
-        near = (lacking <= 0.0) | (lacking * lacking <= 4.0 * gain * walk)
-        # In the first and the last bin a single row may be all that is cut off.
-        outer = (n_left == n_bin) | (n_left == np.int64(n_node))
-        work.opened[slot] = (n_bin > 0) & (outer | near)
-    return enough
-
-
-@register_jitable
-def _greatest(values: FloatArray) -> float:
-    """Of numbers not below 0, which are in the order of their bits: whole numbers are compared many at once."""
-    best = np.int64(0)
-    for value in values.view(np.int64):
-        best = max(best, value)
-    return np.int64(best).view(np.float64)
-
-
-@register_jitable
-def _rise(
-    starts: IntArray, bins: UInt8Array, residuals: IntArray, rows: IntArray, nodes: UInt8Array, risen: FloatArray
-) -> None:
-    """Residuals above 0 summed over the rows of each bin of each node."""
-    begins = starts.astype(np.uint32)
-    for row in rows:
-        histogram, own = risen[nodes[row]], bins[row]
-        for code in range(len(own)):
-            histogram[begins[code] + own[code]] += residuals[row]
-
-
-@register_jitable(inline="always")
+@helper()
 def _bound(bin_sum: Whole, left: Whole, risen: float, n_node: float, sum_node: float, count_bits: int) -> float:
     """What no cut within a bin, nor at its end, can gain more than, in whatever order its rows come.
 
@@ -453,72 +439,7 @@ def _bound(bin_sum: Whole, left: Whole, risen: float, n_node: float, sum_node: f
     return greatest * greatest / min(n_begin * (n_node - n_begin), n_end * (n_node - n_end))
 
 
-@register_jitable
-def _walk(
-    rows: IntArray,
-    begin: int,
-    residuals: IntArray,
-    nodes: UInt8Array,
-    inner_lefts: IntArray,
-    places: IntArray,
-    count_bits: int,
-    in_level: int,
-    left: Whole,
-) -> Whole:
-    """How many of the sorted rows are the node's; sets `places` and `inner_lefts` of them.
-
-    Without a branch, which would be foretold wrongly for every other row.
-    """
-    n_inside = 0
-    for place in range(len(rows)):
-        row = rows[place]
-        inside = np.int64(nodes[row] == in_level)
-        left += ((np.int64(residuals[row]) << count_bits) + 1) & -inside
-        inner_lefts[n_inside], places[n_inside] = left, begin + place
-        n_inside += inside
-    return n_inside
-
-
-@register_jitable
-def _any_better(lefts: IntArray, n_node: float, sum_node: float, count_bits: int, best: float) -> bool:
-    """Whether any cut gains more than `best`, ties between values aside; the formula of `_gain`, many at once."""
-    mask = (np.int64(1) << count_bits) - 1
-    n_better = 0
-    for cut in range(len(lefts)):
-        n_left = float(lefts[cut] & mask)
-        n_right = n_node - n_left
-        sum_left = float(lefts[cut] >> count_bits)
-        difference = n_right * sum_left - n_left * (sum_node - sum_left)
-        n_better += difference * difference > best * (n_left * n_right)
-    return n_better > 0
-
-
-@register_jitable
-def _middle(ranks: IntArray, rows: IntArray, nodes: UInt8Array, place: int, in_level: int) -> Any:
-    """The rank halfway between the last row on the left and the node's next greater one."""
-    low = ranks[rows[place]]
-    for after in range(place + 1, len(rows)):
-        row = rows[after]
-        if nodes[row] == in_level and ranks[row] > low:
-            return (low + ranks[row]) // 2
-    return low
-
-
-@register_jitable(inline="always")
-def _gain(left: Whole, n_node: float, sum_node: float, count_bits: int, least: float) -> float:
-    """Decrease of the squared error, times the rows of the node; 0 where it does not exceed `least`."""
-    mask = (np.int64(1) << count_bits) - 1
-    n_left = float(left & mask)
-    n_right = n_node - n_left
-    sum_left = float(left >> count_bits)
-    # Written so that mirroring a code changes not even the rounding: ties must stay ties.
-    difference = n_right * sum_left - n_left * (sum_node - sum_left)
-    if difference * difference > least * (n_left * n_right):
-        return difference * difference / (n_left * n_right)
-    return 0.0
-
-
-@register_jitable
+@helper()
 def _descend(ranks: IntArray, code: IntArray, cut: IntArray, depth: int, nodes: UInt8Array) -> None:
     """Number of the node within the next level that each row falls into."""
     n_samples = len(nodes)
@@ -547,79 +468,67 @@ def _descend(ranks: IntArray, code: IntArray, cut: IntArray, depth: int, nodes: 
             nodes[row] = high if node > 1 else low
 
 
-@register_jitable
-def _children(codes: RankedCodes, residuals: IntArray, work: Work, first: int, smaller: BoolArray) -> None:
+@helper()
+def _children(codes: RankedCodes, residuals: IntArray, work: Work, first: int, n_nodes: int) -> None:
     """Histograms of the nodes of one level: the smaller child row by row, its sibling by subtraction."""
+    histograms, squares, smaller, members, nodes = (
+        work.histograms, work.squares, work.smaller, work.members, work.nodes,
+    )  # fmt: skip
     n_members = 0
     for row in range(len(residuals)):
-        work.members[n_members] = row
-        n_members += smaller[work.nodes[row]]
-    for node in range(len(smaller)):
+        members[n_members] = row
+        n_members += smaller[first + nodes[row]]
+    for node in range(first, first + n_nodes):
         if smaller[node]:
-            for slot in range(work.histograms.shape[1]):
-                work.histograms[first + node, slot] = 0
-            work.squares[first + node] = 0.0
-    _fill(
-        codes.starts, codes.bins, residuals, work.nodes, work.count_bits, work.members[:n_members],
-        work.histograms[first:], work.squares[first:],
-    )  # fmt: skip
-    for node in range(first, first + len(smaller)):
-        if not smaller[node - first]:
+            for slot in range(histograms.shape[1]):
+                histograms[node, slot] = 0
+            squares[node] = 0.0
+    for first_code in range(0, codes.bins.shape[1], BLOCK):
+        end_code = min(first_code + BLOCK, codes.bins.shape[1])
+        for member in range(n_members):
+            row = members[member]
+            node = first + nodes[row]
+            if first_code == 0:
+                squares[node] += float(residuals[row]) * float(residuals[row])
+            value = (np.int64(residuals[row]) << work.count_bits) + 1
+            for code in range(first_code, end_code):
+                histograms[node, np.uint32(codes.starts[code]) + codes.bins[row, code]] += value
+    for node in range(first, first + n_nodes):
+        if not smaller[node]:
             parent, sibling = (node - 1) // 2, ((node - 1) ^ 1) + 1
-            work.squares[node] = work.squares[parent] - work.squares[sibling]
-            for slot in range(work.histograms.shape[1]):
-                work.histograms[node, slot] = work.histograms[parent, slot] - work.histograms[sibling, slot]
+            squares[node] = squares[parent] - squares[sibling]
+            for slot in range(histograms.shape[1]):
+                histograms[node, slot] = histograms[parent, slot] - histograms[sibling, slot]
 
 
-@register_jitable
-def _fill(
-    starts: IntArray,
-    bins: UInt8Array,
-    residuals: IntArray,
-    nodes: UInt8Array,
-    count_bits: int,
-    rows: IntArray,
-    histograms: IntArray,
-    squares: FloatArray,
-) -> None:
-    """Add rows to the histograms of their nodes."""
-    begins = starts.astype(np.uint32)
-    for first in range(0, bins.shape[1], BLOCK):
-        end = min(first + BLOCK, bins.shape[1])
-        for row in rows:
-            histogram, own = histograms[nodes[row]], bins[row]
-            if first == 0:
-                squares[nodes[row]] += float(residuals[row]) * float(residuals[row])
-            value = (np.int64(residuals[row]) << count_bits) + 1
-            for code in range(first, end):
-                histogram[begins[code] + own[code]] += value
-
-
-@register_jitable
+@helper()
 def _step(
     odds: FloatArray,
     n_classes: int,
     nodes: UInt8Array,
-    leaf_sums: FloatArray,
+    packed: IntArray,
+    leaves: FloatArray,
+    count_bits: int,
     scale: float,
     n_train: int,
     newton: float,
     learning_rate: float,
 ) -> None:
-    """One Newton step per leaf: sum of residuals over sum of p (1 - p)."""
-    curvature = np.zeros((4, 8))  # four sums in turn, so that one need not wait for the other
+    """One Newton step per leaf: sum of residuals over sum of p (1 - p). `leaves` (5, 8) is scratch."""
+    for leaf in range(8):
+        for turn in range(4):  # four sums in turn, so that one need not wait for the other
+            leaves[turn, leaf] = 0.0
     for row in range(n_train):
         probability = odds[row] if n_classes > 2 else odds[row] / (1.0 + odds[row])
-        curvature[row & 3, nodes[row]] += probability * (1.0 - probability)
-    factor = np.empty(8)
+        leaves[row & 3, nodes[row]] += probability * (1.0 - probability)
     for leaf in range(8):
-        below = curvature[0, leaf] + curvature[1, leaf] + curvature[2, leaf] + curvature[3, leaf]
-        factor[leaf] = 1.0
+        below = leaves[0, leaf] + leaves[1, leaf] + leaves[2, leaf] + leaves[3, leaf]
+        leaves[4, leaf] = 1.0
         if below > SMALLEST:
-            step = learning_rate * newton * (leaf_sums[leaf] / scale) / below
-            factor[leaf] = np.exp(min(max(step, -LARGEST_STEP), LARGEST_STEP))
+            step = learning_rate * newton * (float(packed[7 + leaf] >> count_bits) / scale) / below
+            leaves[4, leaf] = np.exp(min(max(step, -LARGEST_STEP), LARGEST_STEP))
     for row in range(len(odds)):
-        odds[row] *= factor[nodes[row]]
+        odds[row] *= leaves[4, nodes[row]]
     if n_classes == 2:  # with more they are normalised
         for row in range(len(odds)):
             odds[row] = min(max(odds[row], SMALLEST), 1.0 / SMALLEST)

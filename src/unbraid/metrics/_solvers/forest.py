@@ -7,12 +7,10 @@ the tree that would have been grown to depth d. So one growth answers which dept
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
-import numba
 import numpy as np
-from numba.extending import register_jitable
 
 from unbraid.base.types import BoolArray, FloatArray, IntArray, UInt8Array
-from unbraid.metrics._shared.compiled import START
+from unbraid.metrics._shared.compiled import START, helper, kernel
 from unbraid.metrics._solvers.trees import in_own_order, shuffle
 
 Importance: TypeAlias = Literal["impurity", "splits"]
@@ -163,10 +161,11 @@ def _add_predictions(tree: Tree, codes: FloatArray, predictions: FloatArray) -> 
     leaf = tree.code < 0
     code, threshold = np.where(leaf, 0, tree.code).astype(np.uint32), np.where(leaf, np.inf, tree.threshold)
     left = np.where(leaf, np.arange(len(leaf)), tree.left).astype(np.uint32)
-    _descend(code, threshold, left, tree.output, int(tree.depth[-1]), codes, predictions)
+    nodes = np.zeros(len(codes), dtype=np.uint32)
+    _descend(code, threshold, left, tree.output, int(tree.depth[-1]), codes, nodes, predictions)
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel()
 def _descend(
     code: IntArray,
     threshold: FloatArray,
@@ -174,10 +173,10 @@ def _descend(
     outputs: FloatArray,
     deepest: int,
     codes: FloatArray,
+    nodes: IntArray,
     predictions: FloatArray,
 ) -> None:
-    """All rows a level further at a time, so that none waits for another."""
-    nodes = np.zeros(len(codes), dtype=np.uint32)
+    """All rows a level further at a time, so that none waits for another; `nodes` (n_rows,) are 0 before."""
     for depth in range(len(predictions)):
         if depth < deepest:
             for row in range(len(codes)):
@@ -237,7 +236,7 @@ def _grow(
 
 # From here to the end, whole arrays and indices are passed rather than views, and nothing raises an error ("numpy"):
 # else references to arrays are counted within loops, which takes longer than to search nodes of few rows.
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel()
 def _grow_nodes(
     columns: FloatArray, drawn: Drawn, lines: IntArray, state: IntArray, max_depth: int, tree: Tree, room: Room
 ) -> int:
@@ -296,7 +295,7 @@ def _grow_nodes(
     return n_nodes
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel()
 def _draw(sorted_rows: IntArray, weights: IntArray, numbers: IntArray, lines: IntArray) -> None:
     """Into lines[0] (n_codes, n_drawn + 1) the numbers of the rows drawn, in the order of each code."""
     for code in range(len(sorted_rows)):
@@ -307,7 +306,7 @@ def _draw(sorted_rows: IntArray, weights: IntArray, numbers: IntArray, lines: In
             filled += weights[row] > 0
 
 
-@register_jitable
+@helper()
 def _count(
     pairs: FloatArray,
     classes: IntArray,
@@ -332,7 +331,7 @@ def _count(
     return pure
 
 
-@register_jitable
+@helper()
 def _add(
     pairs: FloatArray,
     values: FloatArray,
@@ -357,7 +356,7 @@ def _add(
     return pure
 
 
-@register_jitable
+@helper()
 def _best_of_few(
     columns: FloatArray,
     rows: IntArray,
@@ -389,7 +388,7 @@ def _best_of_few(
     return best_code, best_place, max(best_score / best_unit - sum_node * sum_node / n_node, 0.0)
 
 
-@register_jitable
+@helper()
 def _best_split(
     columns: FloatArray,
     rows: IntArray,
@@ -465,7 +464,7 @@ def _best_split(
     return best_code, best_place, max(best_score / best_unit - squares_node / n_node, 0.0)
 
 
-@register_jitable(fastmath=VECTORISED)
+@helper(fastmath=VECTORISED)
 def _square(
     sums_left: FloatArray, squares_left: FloatArray, squares_right: FloatArray, n: int, sum_node: float
 ) -> None:
@@ -474,7 +473,7 @@ def _square(
         squares_left[at], squares_right[at] = left * left, right * right
 
 
-@register_jitable(fastmath=VECTORISED)
+@helper(fastmath=VECTORISED)
 def _any_near(
     n_left: FloatArray, squares_left: FloatArray, squares_right: FloatArray, n: int, n_node: float, least: float
 ) -> bool:
@@ -486,7 +485,7 @@ def _any_near(
     return n_near > 0
 
 
-@register_jitable(fastmath=VECTORISED)
+@helper(fastmath=VECTORISED)
 def _score(
     n_left: FloatArray,
     squares_left: FloatArray,
@@ -505,7 +504,7 @@ def _score(
     return highest
 
 
-@register_jitable
+@helper()
 def _part(lines: IntArray, level: int, split: int, begin: int, middle: int, end: int, goes_left: UInt8Array) -> None:
     """Copy a stretch of all lines to the others: those that go left from `begin` on, the rest from `middle` on."""
     for at in range(begin, end):
@@ -520,7 +519,7 @@ def _part(lines: IntArray, level: int, split: int, begin: int, middle: int, end:
             right += np.uint64(1) - goes
 
 
-@register_jitable
+@helper()
 def _keep(
     lines: IntArray, level: int, split: int, begin: int, middle: int, end: int, goes_left: UInt8Array, side: int
 ) -> None:

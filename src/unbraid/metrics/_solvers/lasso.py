@@ -8,12 +8,10 @@ is quadratic as long as no sign changes), and codes enter and leave one at a tim
 from collections.abc import Callable
 from typing import NamedTuple
 
-import numba
 import numpy as np
-from numba.extending import register_jitable
 
 from unbraid.base.types import BoolArray, FloatArray, IntArray
-from unbraid.metrics._shared.compiled import START
+from unbraid.metrics._shared.compiled import START, helper, kernel
 
 TOLERANCE = 1e-10  # of the optimality conditions, relative to the penalty
 ROUNDING = 1e-14  # the same, relative to the greatest moment
@@ -77,7 +75,7 @@ def _empty_state(n_codes: int) -> State:
     return State(weights, signs, inside, members, np.zeros((n_codes, n_codes)), solved, rest)
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel()
 def fill_path(
     gram: FloatArray,
     moments: FloatArray,
@@ -120,7 +118,7 @@ def fill_path(
         missed[index] /= greatest
 
 
-@register_jitable
+@helper()
 def _towards_optimum(gram: FloatArray, moments: FloatArray, penalty: float, state: State, size: int) -> int:
     """Move the members to their optimum, or until the first of them reaches 0: its place, else -1."""
     members, solved, rest = state.members, state.solved, state.rest
@@ -151,7 +149,7 @@ def _towards_optimum(gram: FloatArray, moments: FloatArray, penalty: float, stat
     return first
 
 
-@register_jitable
+@helper()
 def _steepest(gram: FloatArray, moments: FloatArray, state: State, size: int, slopes: FloatArray, least: float) -> int:
     """The code outside of greatest slope, if this is above `least`, else -1; `slopes` is brought up to date."""
     for code in range(len(slopes)):
@@ -167,7 +165,7 @@ def _steepest(gram: FloatArray, moments: FloatArray, state: State, size: int, sl
     return steepest
 
 
-@register_jitable
+@helper()
 def _enter(gram: FloatArray, state: State, size: int, code: int, sign: float) -> int:
     """Make a code a member; where it is a combination of the members, one of them makes room. The new size."""
     combination, spare = state.solved, _combine(gram, state, size, code)
@@ -197,7 +195,7 @@ def _enter(gram: FloatArray, state: State, size: int, code: int, sign: float) ->
     return size + 1
 
 
-@register_jitable
+@helper()
 def _combine(gram: FloatArray, state: State, size: int, code: int) -> float:
     """Into `solved` the weights by which the members come nearest to a code; the variance that this leaves."""
     spare = gram[code, code]
@@ -211,7 +209,7 @@ def _combine(gram: FloatArray, state: State, size: int, code: int) -> float:
     return spare
 
 
-@numba.njit(nogil=True, error_model="numpy")  # of its own, for it is called at two depths
+@helper()
 def _leave(state: State, size: int, place: int) -> int:
     """Take out the member at this place, of weight 0. The new size."""
     code, last, column = state.members[place], size - 1, state.rest

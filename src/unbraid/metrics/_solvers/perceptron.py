@@ -5,11 +5,12 @@ time, which the compiler turns into vector instructions. There is no BLAS and no
 sum is fixed, so the same seed trains the same probe on one core or many.
 """
 
-import numba
+from typing import NamedTuple
+
 import numpy as np
-from numba.extending import register_jitable
 
 from unbraid.base.types import FloatArray, IntArray
+from unbraid.metrics._shared.compiled import helper, kernel
 from unbraid.metrics._solvers.vectors import LINE, aligned, widest_vectors
 
 HIDDEN = 256
@@ -26,12 +27,28 @@ LOWEST = np.float32(-80.0)
 EXP2 = tuple(np.float32(np.log(2.0) ** k / f) for k, f in enumerate((1, 1, 2, 6, 24, 120, 720)))
 
 
-@register_jitable(fastmath=VECTORISED)
-def _add_product(left: FloatArray, right: FloatArray, out: FloatArray) -> None:
-    """out (rows, HIDDEN) += left (rows, inner) @ right (inner, HIDDEN); rows and inner are multiples of 4."""
+class Powers(NamedTuple):
+    """Scratch for `softmax_errors`: powers of 2 as their bits, the same memory as numbers, and a few numbers."""
+
+    bits: IntArray  # (n_classes,) int32
+    numbers: FloatArray  # (n_classes,) float32
+    lanes: FloatArray  # (LINE,) float32
+
+
+def room_for_powers(n_classes: int) -> Powers:
+    bits = np.empty(n_classes, dtype=np.int32)
+    return Powers(bits, bits.view(np.float32), np.empty(LINE, dtype=np.float32))
+
+
+@helper(fastmath=VECTORISED)
+def _product(left: FloatArray, right: FloatArray, out: FloatArray) -> None:
+    """out (rows, HIDDEN) = left (rows, inner) @ right (inner, HIDDEN); rows and inner are multiples of 4."""
     widest_vectors()
     rows, inner = left.shape
     for i in range(0, rows, 4):
+        for row in range(i, i + 4):
+            for j in range(HIDDEN):
+                out[row, j] = ZERO
         for k in range(0, inner, 4):
             a00, a01, a02, a03 = left[i, k], left[i, k + 1], left[i, k + 2], left[i, k + 3]
             a10, a11, a12, a13 = left[i + 1, k], left[i + 1, k + 1], left[i + 1, k + 2], left[i + 1, k + 3]
@@ -45,7 +62,7 @@ def _add_product(left: FloatArray, right: FloatArray, out: FloatArray) -> None:
                 out[i + 3, j] += a30 * b0 + a31 * b1 + a32 * b2 + a33 * b3
 
 
-@register_jitable(fastmath=VECTORISED)
+@helper(fastmath=VECTORISED)
 def _dot_products(left: FloatArray, right: FloatArray, out: FloatArray) -> None:
     """out (rows, classes) = left (rows, HIDDEN) @ right.T (HIDDEN, classes); both counts are multiples of 4."""
     widest_vectors()
@@ -78,34 +95,16 @@ def _dot_products(left: FloatArray, right: FloatArray, out: FloatArray) -> None:
             out[i + 3, k], out[i + 3, k + 1], out[i + 3, k + 2], out[i + 3, k + 3] = s30, s31, s32, s33
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=VECTORISED)
-def _perceptron(
-    inputs: FloatArray, first: FloatArray, second: FloatArray, hidden: FloatArray, logits: FloatArray
-) -> None:
-    """hidden = max(0, inputs @ first) (rows, HIDDEN) and logits = hidden @ second.T (rows, classes), less the bias."""
-    widest_vectors()
-    for i in range(0, len(inputs), 4):
-        four = hidden[i : i + 4]
-        four[:] = ZERO
-        _add_product(inputs[i : i + 4], first, four)
-        for row in range(4):
-            for j in range(HIDDEN):
-                four[row, j] = max(four[row, j], ZERO)
-        _dot_products(four, second, logits[i : i + 4])
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=VECTORISED)
+@helper(fastmath=VECTORISED)
 def softmax_errors(
-    logits: FloatArray, labels: IntArray, n_rows: int, start: int, n_classes: int, powers: IntArray
+    logits: FloatArray, labels: IntArray, n_rows: int, start: int, n_classes: int, powers: Powers
 ) -> None:
     """Turn logits[:, start : start + n_classes] into the gradient of the mean cross-entropy by them, in place.
 
-    Rows from `n_rows` on are padding and become 0. `powers` (n_classes or more,) int32 is scratch.
+    Rows from `n_rows` on are padding and become 0.
     """
     widest_vectors()
-    as_float = powers.view(np.float32)
-    share = ONE / np.float32(n_rows)
-    lanes = np.empty(LINE, dtype=np.float32)
+    share, lanes = ONE / np.float32(n_rows), powers.lanes
     even = n_classes // LINE * LINE
     for row in range(n_rows):
         own = logits[row, start : start + n_classes]
@@ -130,12 +129,12 @@ def softmax_errors(
             exponent = (LOWEST if exponent < LOWEST else exponent) * LOG2_E
             whole = np.floor(exponent + HALF)
             f = exponent - whole
-            powers[c] = (np.int32(whole) + np.int32(127)) << np.int32(23)
+            powers.bits[c] = (np.int32(whole) + np.int32(127)) << np.int32(23)
             high = (EXP2[6] * f + EXP2[5]) * f + EXP2[4]
             own[c] = (((high * f + EXP2[3]) * f + EXP2[2]) * f + EXP2[1]) * f + EXP2[0]
         total = ZERO
         for c in range(n_classes):
-            own[c] *= as_float[c]
+            own[c] *= powers.numbers[c]
             total += own[c]
         to_share = share / total
         for c in range(n_classes):
@@ -146,56 +145,7 @@ def softmax_errors(
             logits[row, c] = ZERO
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=VECTORISED)
-def perceptron_gradient(
-    inputs: FloatArray,
-    labels: IntArray,
-    n_rows: int,
-    n_classes: int,
-    parameters: FloatArray,
-    gradient: FloatArray,
-    hidden: FloatArray,
-    errors: FloatArray,
-    powers: IntArray,
-    back: FloatArray,
-) -> None:
-    """Gradient of the mean cross-entropy of one minibatch by the flat parameters of a perceptron.
-
-    `inputs` (rows, width) is padded with zeros to a multiple of 4 both ways, its bias column included; the first
-    `n_rows` rows count. `hidden` (rows, HIDDEN), `errors` (rows, classes), `powers` (classes,) and `back` (4, HIDDEN)
-    are scratch.
-    """
-    widest_vectors()
-    rows, width = inputs.shape
-    classes = errors.shape[1]
-    split, end = width * HIDDEN, (width + classes) * HIDDEN
-    first, second = parameters[:split].reshape(width, HIDDEN), parameters[split:end].reshape(classes, HIDDEN)
-    by_first, by_second = gradient[:split].reshape(width, HIDDEN), gradient[split:end].reshape(classes, HIDDEN)
-    by_bias = gradient[end:]
-    _perceptron(inputs, first, second, hidden, errors)
-    for row in range(rows):
-        for c in range(classes):
-            errors[row, c] += parameters[end + c]
-    softmax_errors(errors, labels, n_rows, 0, n_classes, powers)
-    for row in range(rows):
-        for c in range(n_classes, classes):
-            errors[row, c] = ZERO
-    for p in range(len(gradient)):
-        gradient[p] = ZERO
-    for row in range(n_rows):
-        for c in range(classes):
-            by_bias[c] += errors[row, c]
-    _add_product(errors.T, hidden, by_second)
-    for i in range(0, rows, 4):
-        back[:] = ZERO
-        _add_product(errors[i : i + 4], second, back)
-        for row in range(4):
-            for j in range(HIDDEN):
-                back[row, j] = back[row, j] if hidden[i + row, j] > ZERO else ZERO
-        _add_product(inputs[i : i + 4].T, back, by_first)
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=VECTORISED)
+@helper(fastmath=VECTORISED)
 def adam(
     parameters: FloatArray, gradient: FloatArray, mean: FloatArray, square: FloatArray, step: int, rate: float
 ) -> None:
@@ -209,6 +159,46 @@ def adam(
         mean[p] = keep_mean * mean[p] + (ONE - keep_mean) * slope
         square[p] = keep_square * square[p] + (ONE - keep_square) * slope * slope
         parameters[p] -= length * mean[p] / (np.sqrt(square[p]) * root + epsilon)
+
+
+class Layers(NamedTuple):
+    """The parameters of a perceptron, or their gradient: one line of numbers, and the parts of it."""
+
+    flat: FloatArray
+    first: FloatArray  # (width, HIDDEN)
+    second: FloatArray  # (classes, HIDDEN)
+    bias: FloatArray  # (classes,)
+
+
+class Batch(NamedTuple):
+    """Room for one minibatch."""
+
+    inputs: FloatArray  # (batch, width)
+    across: FloatArray  # (width, batch) the same
+    labels: IntArray  # (batch,)
+    hidden: FloatArray  # (batch, HIDDEN)
+    back: FloatArray  # (batch, HIDDEN) slopes by `hidden`
+    errors: FloatArray  # (batch, classes)
+    errors_across: FloatArray  # (classes, batch)
+
+
+def _layers(flat: FloatArray, width: int) -> Layers:
+    classes = (len(flat) - width * HIDDEN) // (HIDDEN + 1)
+    split, end = width * HIDDEN, (width + classes) * HIDDEN
+    return Layers(flat, flat[:split].reshape(width, HIDDEN), flat[split:end].reshape(classes, HIDDEN), flat[end:])
+
+
+def _room(batch: int, layers: Layers) -> Batch:
+    (width, _), (classes, _) = layers.first.shape, layers.second.shape
+    return Batch(
+        np.empty((batch, width), dtype=np.float32),
+        np.empty((width, batch), dtype=np.float32),
+        np.zeros(batch, dtype=np.int64),
+        aligned(batch, HIDDEN),
+        aligned(batch, HIDDEN),
+        aligned(batch, classes),
+        aligned(classes, batch),
+    )
 
 
 def perceptron_epoch(
@@ -225,79 +215,99 @@ def perceptron_epoch(
     """Train on every row of `order` once; returns the number of steps taken so far.
 
     `state` (3, n_parameters) holds the parameters and Adam's two averages. The column `knocked_out` of the inputs,
-    if not negative, reads as 0.
+    if not negative, reads as 0. Inputs (rows, width) are padded with zeros to a multiple of 4 columns, that of the
+    bias included, and batches are multiples of 4.
     """
-    width = inputs.shape[1]
-    classes = (state.shape[1] - width * HIDDEN) // (HIDDEN + 1)
-    parameters, gradient = aligned(1, state.shape[1])[0], aligned(1, state.shape[1])[0]
-    parameters[:] = state[0]
-    chosen, powers = np.empty((batch, width), dtype=np.float32), np.empty(classes, dtype=np.int32)
-    hidden, errors, back = aligned(batch, HIDDEN), aligned(batch, classes), aligned(4, HIDDEN)
-    step = _perceptron_epoch(
-        inputs, labels, order, knocked_out, n_classes, state, step, rate,
-        parameters, gradient, chosen, np.empty(batch, dtype=np.int64), hidden, errors, powers, back,
+    parameters = _layers(aligned(1, state.shape[1])[0], inputs.shape[1])
+    gradient = _layers(aligned(1, state.shape[1])[0], inputs.shape[1])
+    parameters.flat[:] = state[0]
+    step = _run_perceptron(
+        inputs, labels, order, knocked_out, n_classes, parameters, gradient, state[1], state[2], step, rate,
+        _room(batch, parameters), room_for_powers(len(parameters.bias)), labels[:0],
     )  # fmt: skip
-    state[0] = parameters
-    return step
-
-
-@numba.njit(cache=True, nogil=True, error_model="numpy")
-def _perceptron_epoch(
-    inputs: FloatArray,
-    labels: IntArray,
-    order: IntArray,
-    knocked_out: int,
-    n_classes: int,
-    state: FloatArray,
-    step: int,
-    rate: float,
-    parameters: FloatArray,
-    gradient: FloatArray,
-    chosen: FloatArray,
-    chosen_labels: IntArray,
-    hidden: FloatArray,
-    errors: FloatArray,
-    powers: IntArray,
-    back: FloatArray,
-) -> int:
-    """`perceptron_epoch`, with room for one minibatch."""
-    mean, square, (batch, width) = state[1], state[2], chosen.shape
-    for start in range(0, len(order), batch):
-        n_rows = min(batch, len(order) - start)
-        for row in range(batch):
-            source = order[start + row] if row < n_rows else -1
-            if source >= 0:
-                chosen_labels[row] = labels[source]
-            for k in range(width):
-                chosen[row, k] = inputs[source, k] if source >= 0 and k != knocked_out else ZERO
-        perceptron_gradient(
-            chosen, chosen_labels, n_rows, n_classes, parameters, gradient, hidden, errors, powers, back
-        )  # fmt: skip
-        step += 1
-        adam(parameters, gradient, mean, square, step, rate)
+    state[0] = parameters.flat
     return step
 
 
 def perceptron_classes(inputs: FloatArray, knocked_out: int, n_classes: int, parameters: FloatArray) -> IntArray:
     """Class of the highest logit for each row."""
-    n_samples, width = inputs.shape
-    classes = (len(parameters) - width * HIDDEN) // (HIDDEN + 1)
-    split, end = width * HIDDEN, (width + classes) * HIDDEN
-    first, second = parameters[:split].reshape(width, HIDDEN), parameters[split:end].reshape(classes, HIDDEN)
-    chosen, predicted = np.zeros((AT_ONCE, width), dtype=np.float32), np.empty(n_samples, dtype=np.int64)
-    hidden, logits = aligned(AT_ONCE, HIDDEN), aligned(AT_ONCE, classes)
-    for start in range(0, n_samples, AT_ONCE):
-        rows = inputs[start : start + AT_ONCE]
-        chosen[: len(rows)] = rows
-        if knocked_out >= 0:
-            chosen[:, knocked_out] = 0.0
-        _perceptron(chosen, first, second, hidden, logits)
-        answers = logits[: len(rows), :n_classes] + parameters[end : end + n_classes]
-        predicted[start : start + AT_ONCE] = answers.argmax(axis=1)
+    layers, predicted = _layers(parameters, inputs.shape[1]), np.empty(len(inputs), dtype=np.int64)
+    rows, none = np.arange(len(inputs)), parameters[:0]
+    _run_perceptron(
+        inputs, predicted, rows, knocked_out, n_classes, layers, layers, none, none, 0, 0.0,
+        _room(AT_ONCE, layers), room_for_powers(1), predicted,
+    )  # fmt: skip
     return predicted
 
 
-@register_jitable(fastmath=VECTORISED)
+@kernel(fastmath=VECTORISED)
+def _run_perceptron(
+    inputs: FloatArray,
+    labels: IntArray,
+    order: IntArray,
+    knocked_out: int,
+    n_classes: int,
+    parameters: Layers,
+    gradient: Layers,
+    mean: FloatArray,
+    square: FloatArray,
+    step: int,
+    rate: float,
+    batch: Batch,
+    powers: Powers,
+    predicted: IntArray,
+) -> int:
+    """Train on the rows of `order`, batch by batch, or, where there is room in `predicted`, classify them.
+
+    The gradient is that of the mean cross-entropy of one minibatch.
+    """
+    widest_vectors()
+    (rows, width), classes = batch.inputs.shape, batch.errors.shape[1]
+    hidden, back, errors = batch.hidden, batch.back, batch.errors
+    for start in range(0, len(order), rows):
+        n_rows = min(rows, len(order) - start)
+        for row in range(rows):
+            source = order[start + row] if row < n_rows else -1
+            for k in range(width):
+                number = inputs[source, k] if source >= 0 and k != knocked_out else ZERO
+                batch.inputs[row, k], batch.across[k, row] = number, number
+        _product(batch.inputs, parameters.first, hidden)
+        for row in range(rows):
+            for j in range(HIDDEN):
+                hidden[row, j] = max(hidden[row, j], ZERO)
+        _dot_products(hidden, parameters.second, errors)
+        for row in range(rows):
+            for c in range(classes):
+                errors[row, c] += parameters.bias[c]
+        if len(predicted) > 0:
+            for row in range(n_rows):
+                best = 0
+                for c in range(1, n_classes):
+                    best = c if errors[row, c] > errors[row, best] else best
+                predicted[start + row] = best
+            continue
+        for row in range(n_rows):
+            batch.labels[row] = labels[order[start + row]]
+        softmax_errors(errors, batch.labels, n_rows, 0, n_classes, powers)
+        for c in range(classes):
+            gradient.bias[c] = ZERO
+        for row in range(rows):
+            for c in range(classes):
+                errors[row, c] = errors[row, c] if c < n_classes else ZERO
+                gradient.bias[c] += errors[row, c]
+                batch.errors_across[c, row] = errors[row, c]
+        _product(batch.errors_across, hidden, gradient.second)
+        _product(errors, parameters.second, back)
+        for row in range(rows):
+            for j in range(HIDDEN):
+                back[row, j] = back[row, j] if hidden[row, j] > ZERO else ZERO
+        _product(batch.across, back, gradient.first)
+        step += 1
+        adam(parameters.flat, gradient.flat, mean, square, step, rate)
+    return step
+
+
+@helper(fastmath=VECTORISED)
 def _linear(inputs: FloatArray, weights: FloatArray, logits: FloatArray) -> None:
     """logits (rows, columns) = inputs (rows, width) @ weights (width, columns); width is a multiple of 4."""
     rows, columns = logits.shape
@@ -311,7 +321,7 @@ def _linear(inputs: FloatArray, weights: FloatArray, logits: FloatArray) -> None
                 logits[i, c] += a2 * weights[k + 2, c] + a3 * weights[k + 3, c]
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=VECTORISED)
+@helper(fastmath=VECTORISED)
 def linear_gradient(
     inputs: FloatArray,
     labels: IntArray,
@@ -320,7 +330,7 @@ def linear_gradient(
     weights: FloatArray,
     gradient: FloatArray,
     errors: FloatArray,
-    powers: IntArray,
+    powers: Powers,
 ) -> None:
     """Gradient of the summed mean cross-entropies of one linear head per factor, over one minibatch.
 
@@ -346,7 +356,6 @@ def linear_gradient(
                 gradient[k, c] += a2 * errors[i + 2, c] + a3 * errors[i + 3, c]
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
 def linear_epoch(
     inputs: FloatArray,
     labels: IntArray,
@@ -358,16 +367,37 @@ def linear_epoch(
     rate: float,
 ) -> int:
     """As `perceptron_epoch`, for the linear heads of all factors at once; labels are (n_samples, n_factors)."""
-    width = inputs.shape[1]
-    parameters, mean, square = state[0], state[1], state[2]
+    width, parameters, gradient = inputs.shape[1], state[0], np.empty_like(state[0])
     columns = len(parameters) // width
-    chosen, chosen_labels = np.empty((batch, width), np.float32), np.zeros((batch, labels.shape[1]), np.int64)
-    errors, gradient = np.empty((batch, columns), np.float32), np.empty(len(parameters), np.float32)
-    powers, weights, slopes = (
-        np.empty(columns, np.int32),
-        parameters.reshape(width, columns),
-        gradient.reshape(width, columns),
-    )
+    return _linear_epoch(
+        inputs, labels, order, starts, state[1], state[2], step, rate, parameters, gradient,
+        parameters.reshape(width, columns), gradient.reshape(width, columns),
+        np.empty((batch, width), np.float32), np.zeros((batch, labels.shape[1]), np.int64),
+        np.empty((batch, columns), np.float32), room_for_powers(columns),
+    )  # fmt: skip
+
+
+@kernel()
+def _linear_epoch(
+    inputs: FloatArray,
+    labels: IntArray,
+    order: IntArray,
+    starts: IntArray,
+    mean: FloatArray,
+    square: FloatArray,
+    step: int,
+    rate: float,
+    parameters: FloatArray,
+    gradient: FloatArray,
+    weights: FloatArray,
+    slopes: FloatArray,
+    chosen: FloatArray,
+    chosen_labels: IntArray,
+    errors: FloatArray,
+    powers: Powers,
+) -> int:
+    """`linear_epoch`, with room for one minibatch."""
+    batch, width = chosen.shape
     for start in range(0, len(order), batch):
         n_rows = min(batch, len(order) - start)
         for row in range(batch):
@@ -382,11 +412,17 @@ def linear_epoch(
     return step
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
 def linear_classes(inputs: FloatArray, starts: IntArray, weights: FloatArray) -> IntArray:
     """(n_samples, n_factors) class of the highest logit of each factor."""
     predicted = np.empty((len(inputs), len(starts) - 1), dtype=np.int64)
-    logits = np.empty((1, weights.shape[1]), dtype=np.float32)
+    _linear_classes(inputs, starts, weights, np.empty((1, weights.shape[1]), dtype=np.float32), predicted)
+    return predicted
+
+
+@kernel()
+def _linear_classes(
+    inputs: FloatArray, starts: IntArray, weights: FloatArray, logits: FloatArray, predicted: IntArray
+) -> None:
     for row in range(len(inputs)):
         _linear(inputs[row : row + 1], weights, logits)
         for factor in range(len(starts) - 1):
@@ -395,4 +431,3 @@ def linear_classes(inputs: FloatArray, starts: IntArray, weights: FloatArray) ->
                 if logits[0, c] > logits[0, best]:
                     best = c
             predicted[row, factor] = best - starts[factor]
-    return predicted

@@ -5,13 +5,13 @@ from collections.abc import Callable
 from typing import TypeVar, cast
 
 import numpy as np
-from numba.extending import register_jitable
 
 from unbraid.base.types import FloatArray, IntArray
+from unbraid.metrics._shared.compiled import helper
 
 ClassArray = TypeVar("ClassArray", FloatArray, IntArray)
 FIRST = 4096  # rows that tell most codes apart
-STEP = np.uint64(0x9E3779B97F4A7C15)  # of the SplitMix64 sequence
+STEP = np.uint64(0x9E3779B97F4A7C15)  # of SplitMix64
 
 
 def own_order(codes: FloatArray) -> tuple[IntArray, FloatArray]:
@@ -88,25 +88,17 @@ def coarse_bins(train_ranks: IntArray, targets: FloatArray) -> IntArray:
     return np.searchsorted(last, np.arange(len(counts)))
 
 
-@register_jitable
-def next_random(state: IntArray) -> np.uint64:
-    """The next number of the SplitMix64 sequence; `state` is uint64 (1,)."""
-    state[0] += STEP
-    mixed = state[0]
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return mixed ^ (mixed >> np.uint64(31))
-
-
-@register_jitable
-def below(end: int, state: IntArray) -> np.int64:
-    """A random number from 0 to end - 1, for ends below 2^32."""
-    return np.int64(((next_random(state) >> np.uint64(32)) * np.uint64(end)) >> np.uint64(32))
-
-
-@register_jitable
+@helper()
 def shuffle(order: IntArray, state: IntArray) -> None:
-    """Fisher-Yates in place: of equally good codes each is first equally often, so that they share importance."""
+    """Fisher-Yates in place: of equally good codes each is first equally often, so that they share importance.
+
+    `state` is uint64 (1,), of the SplitMix64 sequence.
+    """
     for last in range(len(order) - 1, 0, -1):
-        other = below(last + 1, state)
+        state[0] += STEP
+        mixed = state[0]
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        mixed ^= mixed >> np.uint64(31)
+        other = np.int64(((mixed >> np.uint64(32)) * np.uint64(last + 1)) >> np.uint64(32))
         order[last], order[other] = order[other], order[last]
