@@ -144,7 +144,9 @@ def test_images_have_up_to_sixteen_channels(tmp_path: Path) -> None:
     (run,) = train("vae", images, out=tmp_path, **SETTINGS | {"network": "conv"})
     assert run.decode(run.encode(images[:2])).shape == (2, 16, 18, 6)
     assert traverse(run, images, steps=3).images.shape[-1] == 6
-    assert "Of 6 channels the first three are shown" in run_page(run, dataset=from_array(images))
+    page = run_page(run, dataset=from_array(images))
+    assert "Each of the 6 channels has a colour of its own, and all of them together are white" in page
+    assert page.count("■") == 6
 
 
 @pytest.mark.parametrize(("stored", "native"), [(">f4", "f4"), (">f8", "f8"), (np.longdouble, "f8")])

@@ -11,7 +11,7 @@ import typer
 from unbraid.base.comma_lists import listed
 from unbraid.base.counted import counted
 from unbraid.base.progress_bar import progress_bar
-from unbraid.cli._options import Device
+from unbraid.cli._options import Device, yaml_options
 from unbraid.cli._progress import continuing
 from unbraid.cli.show_command import say
 
@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 
 Images: TypeAlias = Annotated[
     str, typer.Argument(help="Folder of pictures with its subfolders, or the name or path of a dataset.")
+]
+Data: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="OPTION=VALUE", help="An option of the dataset; pages=channels takes the pages of TIFFs as channels."
+    ),
 ]
 Out: TypeAlias = Annotated[Path, typer.Option(help="Folder for the model, its report and all other files.")]
 Minutes: TypeAlias = Annotated[float, typer.Option(help="Time limit of this call.")]
@@ -67,6 +73,7 @@ def fit(
     dry_run: PlanOnly = False,
     device: Device = "auto",
     executor: Executor = "local",
+    data: Data = None,
 ) -> None:
     """Train models on unlabelled images, and choose one of them.
 
@@ -85,6 +92,8 @@ def fit(
 
       unbraid fit images/ --minutes 60 --labels labels.csv
 
+      unbraid fit stacks/ --data pages=channels
+
       unbraid fit images/ --plan fitted/plan.yaml --out again
     """
     from unbraid.fitting.fit import carry_out, claimed, planned_for
@@ -95,8 +104,9 @@ def fit(
     with ExitStack() as working:
         with continuing(), progress_bar("fit") as bar:
             pictures, planned = planned_for(
-                images, out, minutes=minutes, size=size, families=names, latents=latents, seed=seed, plan=plan,
-                device=device, executor=executor, report=bar.show, claim=lambda: working.enter_context(claimed(out)),
+                {"name": images, **yaml_options("--data", data)}, out, minutes=minutes, size=size, families=names,
+                latents=latents, seed=seed, plan=plan, device=device, executor=executor, report=bar.show,
+                claim=lambda: working.enter_context(claimed(out)),
             )  # fmt: skip
         known = None if labels is None else read_labels(labels, pictures)
         on_labels = () if known is None else known.notes

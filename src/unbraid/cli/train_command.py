@@ -59,7 +59,12 @@ def train(
         typer.Option("--set", metavar="NAME=VALUE[,...]", help="A hyperparameter; of several values each is trained."),
     ] = None,
     data: Annotated[
-        list[str] | None, typer.Option("--data", metavar="OPTION=VALUE", help="An option of the dataset.")
+        list[str] | None,
+        typer.Option(
+            "--data",
+            metavar="OPTION=VALUE",
+            help="An option of the dataset; of own TIFFs, pages=channels takes their pages as channels.",
+        ),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder in which each run gets its own folder.")] = Path("runs"),
     track: Annotated[

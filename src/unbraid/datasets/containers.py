@@ -250,11 +250,11 @@ def walk_tar_gz(path: Path, pattern: re.Pattern[str]) -> Iterator[tuple[str, byt
                 yield member.name, _tar_bytes(archive, member)
 
 
-def decoded(data: bytes, name: str, mode: str | None = "RGB") -> Any:
-    """A picture file as a Pillow image, `flattened`.
+def opened(data: bytes, name: str) -> Any:
+    """A picture file as a Pillow image.
 
     Raises:
-        ValueError: no image that Pillow can read, or none that has 8 or 16 bits.
+        ValueError: no image that Pillow can read.
         ImportError: Pillow is not installed.
     """
     images = require("PIL.Image", "data", "reading image files")
@@ -265,22 +265,32 @@ def decoded(data: bytes, name: str, mode: str | None = "RGB") -> Any:
         unknown = isinstance(error, images.UnidentifiedImageError)  # whose own words name an object of Python
         reason = "its format is unknown" if unknown else one_line(error) or type(error).__name__
         raise ValueError(f"{name} is not a readable image ({reason})") from error
+    return image
+
+
+def decoded(data: bytes, name: str, mode: str | None = "RGB") -> Any:
+    """A picture file as a Pillow image, `flattened`.
+
+    Raises:
+        ValueError: as `opened` and `flattened`.
+    """
+    image = opened(data, name)
     try:
         return flattened(image, mode)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from error
 
 
-def flattened(image: Any, mode: str | None = None) -> Any:
+def flattened(image: Any, mode: str | None = None, white: int = MOST_OF_16_BITS) -> Any:
     """A Pillow image of this mode, or of "L" or "RGB" as it is grey or not; transparency is laid on white.
 
-    Of 16 bits the upper 8 are kept, rounded.
+    Values of 16 bits become 8, `white` being 255.
 
     Raises:
         ValueError: its pixels are floats, or whole numbers of more than 16 bits.
     """
     if image.mode.startswith(("I", "F")):  # Pillow itself cuts these off at 255
-        image = _with_8_bits(image)
+        image = _with_8_bits(image, white)
     grey = image.mode in {"1", "L", "LA"}
     if image.mode in {"RGBA", "LA", "PA"} or "transparency" in image.info:
         images = require("PIL.Image", "data", "reading image files")
@@ -290,8 +300,28 @@ def flattened(image: Any, mode: str | None = None) -> Any:
     return image.convert(mode or ("L" if grey else "RGB"))
 
 
-def _with_8_bits(image: Any) -> Any:
-    images = require("PIL.Image", "data", "reading image files")
+def pixels_of_16_bits(image: Any) -> Any:
+    """The values (height, width) of a Pillow image of 16 bits, as they stand in the file.
+
+    None of one of 8 bits, or with a transparent grey, which `flattened` lays on white.
+
+    Raises:
+        ValueError: its pixels are floats, or whole numbers of more than 16 bits.
+    """
+    if not image.mode.startswith(("I", "F")) or "transparency" in image.info:
+        return None
+    return _checked_16_bits(image).astype(np.uint16)
+
+
+def white_of(most: int) -> int:
+    """What is white in images of 16 bits: the largest number of 8, 10, 12, 14 or 16 bits, which hold `most`.
+
+    `most` is the largest value of the whole set, so that all of its images keep their brightness.
+    """
+    return next((1 << bits) - 1 for bits in (8, 10, 12, 14, 16) if most < 1 << bits)
+
+
+def _checked_16_bits(image: Any) -> Any:
     values = np.asarray(image).astype(np.float64)
     if image.mode == "F" or values.min(initial=0) < 0 or values.max(initial=0) > MOST_OF_16_BITS:
         least, most = values.min(initial=np.inf), values.max(initial=-np.inf)
@@ -299,8 +329,14 @@ def _with_8_bits(image: Any) -> Any:
             f"pixels of 8 or 16 bits were expected; got mode {image.mode!r} with values of {least:g} to {most:g}. Save "
             "it with 8 bits per channel"
         )
-    values[values == image.info.get("transparency", -1)] = MOST_OF_16_BITS  # one grey of a PNG may be transparent
-    return images.fromarray((values / MOST_OF_16_BITS * 255 + 0.5).astype(np.uint8))
+    return values
+
+
+def _with_8_bits(image: Any, white: int) -> Any:
+    images = require("PIL.Image", "data", "reading image files")
+    values = _checked_16_bits(image)
+    values[values == image.info.get("transparency", -1)] = white  # one grey of a PNG may be transparent
+    return images.fromarray((values.clip(max=white) / white * 255 + 0.5).astype(np.uint8))
 
 
 def resized(image: Any, size: tuple[int, int]) -> UInt8Array:

@@ -9,7 +9,7 @@ import numpy as np
 
 from unbraid.base.optional import require
 from unbraid.base.types import UInt8Array
-from unbraid.datasets.containers import flattened, resized
+from unbraid.datasets.containers import MOST_OF_16_BITS, flattened, resized
 
 # What turns a picture upright, by the orientation in its EXIF data. Pillow's own function also writes these data anew,
 # and fails where a camera or an editor has left odd ones.
@@ -20,12 +20,13 @@ TURNS = {
 }  # fmt: skip
 
 
-def read_picture(path: str | Path, shape: Sequence[int]) -> UInt8Array:
+def read_picture(path: str | Path, shape: Sequence[int], *, white: int = MOST_OF_16_BITS) -> UInt8Array:
     """A picture file as a model of images of this shape sees it, read as `fit` reads the pictures of a folder.
 
     Args:
         path: of the file, of any size.
         shape: of the model's images, (size, size, channels).
+        white: of a file of 16 bits, the value that was white in the training images.
 
     Returns:
         (1, size, size, channels), to be encoded.
@@ -35,7 +36,7 @@ def read_picture(path: str | Path, shape: Sequence[int]) -> UInt8Array:
         OSError: it cannot be read as a picture.
     """
     size, _, channels = shape
-    seen = square(open_picture(Path(path)), size)
+    seen = square(open_picture(Path(path), white), size)
     return np.stack([seen if channels > 1 else brightness(seen)])  # Pillow's own memory cannot be written to
 
 
@@ -60,8 +61,8 @@ def square(image: Any, size: int) -> UInt8Array:
     return resized(image.convert("RGB").crop((left, top, left + side, top + side)), (size, size))
 
 
-def open_picture(path: Path) -> Any:
-    """The first frame of a picture file, upright, 8 bits deep; of floats nothing says which one is white."""
+def open_picture(path: Path, white: int = MOST_OF_16_BITS) -> Any:
+    """The first frame of a picture file, upright, 8 bits deep; of 16 bits, `white` is the value of white."""
     if not path.is_file():  # to open a pipe would wait for ever
         raise ValueError("it is a link to no file" if path.is_symlink() else "it is no file")
     images = require("PIL.Image", "data", "reading image files")
@@ -70,7 +71,7 @@ def open_picture(path: Path) -> Any:
             _turn(image)  # is kept: Pillow 10 closes a file of several frames when it reads the pixels
         image.load()
         turn = _turn(image)
-        return flattened(image if turn is None else image.transpose(images.Transpose[turn]), "RGB")
+        return flattened(image if turn is None else image.transpose(images.Transpose[turn]), "RGB", white)
 
 
 def _turn(image: Any) -> str | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from unbraid.datasets.own_image_rows import (
     TorchRows,
     channels_last,
     checked_images,
+    has_16_bits,
     iterated_rows,
 )
 from unbraid.datasets.space_json import space_of
@@ -58,7 +59,8 @@ def from_array(
     """A dataset of images in one array, image i having the factors of row i; or of images of which none are known.
 
     Args:
-        images: (n, height, width, channels) or (n, height, width), uint8 or bool; a torch tensor has its channels
+        images: (n, height, width, channels) or (n, height, width), uint8, bool, or uint16, whose white is the largest
+            number of 8, 10, 12, 14 or 16 bits, whichever hold all of its values; a torch tensor has its channels
             second, as is usual there; or an .npy file of them, which is read where it lies. Without factors also floats
             from 0 to 1, and the rows (n, n_features) of a table in floats.
         factors: a .csv or .parquet file, a mapping from name to column (a data frame is one), or a matrix
@@ -165,6 +167,7 @@ def from_folder(
     file_column: str = FILE_COLUMN,
     kinds: Kinds = None,
     grid: bool | None = None,
+    pages: Literal["first", "channels"] = "first",
 ) -> FactorDataset:
     """A dataset of picture files, decoded when asked for.
 
@@ -175,6 +178,7 @@ def from_folder(
             factors, if there are any.
         kinds: as in `from_array`.
         grid: as in `from_array`.
+        pages: of files with several, such as TIFF stacks, take the first, or all of them as channels; those are grey.
 
     Raises:
         ValueError: as in `from_array`, a file is no picture, or a path is hidden or leads out of the folder.
@@ -183,11 +187,13 @@ def from_folder(
     folder = with_home(folder)
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder}: no such folder")
-    pictures, factors = _pictures(folder, _columns(table, None, file_column), file_column)
+    pictures, factors = _pictures(folder, _columns(table, None, file_column), file_column, pages)
     return _dataset(pictures, factors, kinds, grid) if factors else _without_factors(pictures, kinds=kinds, grid=grid)
 
 
-def _pictures(folder: Path, columns: list[Column], file_column: str) -> tuple[PictureRows, list[Column]]:
+def _pictures(
+    folder: Path, columns: list[Column], file_column: str, pages: str = "first"
+) -> tuple[PictureRows, list[Column]]:
     """The pictures that a table names, and its other columns."""
     chosen = [column for column in columns if column.name == file_column]
     if not chosen:
@@ -203,7 +209,7 @@ def _pictures(folder: Path, columns: list[Column], file_column: str) -> tuple[Pi
             raise ValueError(f"{chosen[0].at(row)}: {error}") from None
         if not path.is_file():
             raise FileNotFoundError(f"{chosen[0].at(row)}: there is no {name!r} in {folder}")
-    return PictureRows(folder, tuple(files)), [column for column in columns if column.name != file_column]
+    return PictureRows(folder, tuple(files), pages), [column for column in columns if column.name != file_column]
 
 
 def is_path(name: str, names: Iterable[str]) -> bool:
@@ -215,7 +221,9 @@ def is_path(name: str, names: Iterable[str]) -> bool:
     )
 
 
-def open_path(path: str | Path, *, kinds: Kinds = None, grid: bool | None = None) -> FactorDataset:
+def open_path(
+    path: str | Path, *, kinds: Kinds = None, grid: bool | None = None, pages: Literal["first", "channels"] = "first"
+) -> FactorDataset:
     """A dataset by its path: what `unbraid data render --out` wrote, or the user's own.
 
     A folder holds factors.csv or factors.parquet and either images.npy or the pictures that its column "file" names,
@@ -229,6 +237,7 @@ def open_path(path: str | Path, *, kinds: Kinds = None, grid: bool | None = None
         path: of the folder or file.
         kinds: as in `from_array`.
         grid: as in `from_array`.
+        pages: of pictures in a folder, as in `from_folder`.
 
     Raises:
         ValueError: the content is not such.
@@ -247,11 +256,11 @@ def open_path(path: str | Path, *, kinds: Kinds = None, grid: bool | None = None
     if (path / "images.npy").exists():
         return from_array(path / "images.npy", table, kinds=kinds, grid=grid)
     if table is None:
-        return _without_factors(PictureRows(path, pictures_below(path)), kinds=kinds, grid=grid)
+        return _without_factors(PictureRows(path, pictures_below(path), pages), kinds=kinds, grid=grid)
     if _json_keys(path / SPACE_FILE) >= SPACE_KEYS:
         _check_unchosen(path / SPACE_FILE, kinds, grid)
         return _exported_pictures(path, table)
-    return from_folder(path, table, kinds=kinds, grid=grid)
+    return from_folder(path, table, kinds=kinds, grid=grid, pages=pages)
 
 
 def is_stored(folder: Path) -> bool:
@@ -349,7 +358,7 @@ def _check_white(images: UInt8Array, name: str) -> None:
     most = 0
     for start in range(0, len(images), SLAB):
         most = max(most, int(images[start : start + SLAB].max()))
-        if images.dtype != np.uint8 or most > 1:
+        if most > 1 or (images.dtype != np.uint8 and not has_16_bits(images)):
             return
     if most == 1:
         raise ValueError(f"{name} hold 0 and 1 alone, and white is 255; as bool 1 is white: images.astype(bool)")
@@ -395,6 +404,11 @@ class OwnImages:
     @property
     def image_shape(self) -> ImageShape:
         return self.source.image_shape
+
+    @property
+    def white(self) -> int | None:
+        """The value of white in images of 16 bits; None of others."""
+        return self.source.white
 
     def __len__(self) -> int:
         return len(self.space)

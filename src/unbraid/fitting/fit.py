@@ -16,6 +16,7 @@ from unbraid.base.types import ArrayLike, FloatArray, UInt8Array
 from unbraid.datasets import from_array
 from unbraid.datasets.digest import content_digest
 from unbraid.datasets.image_file import brightness, square_of
+from unbraid.datasets.own_image_rows import has_16_bits
 from unbraid.families.family import NO_AUGMENTATION, TRAINING, check_value
 from unbraid.files.json_records import read_object
 from unbraid.files.locks import Held, locked
@@ -123,6 +124,11 @@ def as_seen(images: ArrayLike, shape: Sequence[int]) -> UInt8Array:
         raise ValueError(
             f"images must be (n, height, width, channels), of one image (1, height, width, channels); got {sizes}"
         )
+    if has_16_bits(np.asarray(images)):
+        raise ValueError(
+            "images of 16 bits must be given as floats from 0 to 1: divide them by the value that was white in the "
+            "training images, which the report says"
+        )
     array = from_array(images).images(np.arange(sizes[0]))
     seen = np.stack([square_of(image, size) for image in as_bytes(array)])
     if channels == 1 and seen.shape[-1] == 3:
@@ -155,9 +161,9 @@ def fit(
     these models is chosen, see `unbraid.fitting.choose`. The same call continues after an interruption.
 
     Args:
-        images: a folder of picture files with its subfolders, the name or path of a dataset, an array
-            (n, height, width, channels), a torch Dataset, or a dataset. 500 different ones or more. Those of a file
-            are taken in its order, whatever factors it has.
+        images: a folder of picture files with its subfolders, the name or path of a dataset, {"name": ..., **options}
+            as for `train`, an array (n, height, width, channels), a torch Dataset, or a dataset. 500 different ones or
+            more. Those of a file are taken in its order, whatever factors it has.
         out: output folder with `model/`, `codes.csv`, `report.html`, `README.md`, `plan.yaml`, and the studies and
             images behind them. A folder with other files of these names is refused.
         minutes: time limit of this call, up to 999 999; with fewer minutes than the folder's plan has, models that are

@@ -21,7 +21,7 @@ from unbraid.base.threads import n_cores
 from unbraid.base.types import Progress, UInt8Array
 from unbraid.data import FactorTable
 from unbraid.data.image_dataset import NO_IMAGES, FactorDataset
-from unbraid.datasets.containers import paths_below
+from unbraid.datasets.containers import MOST_OF_16_BITS, paths_below, pixels_of_16_bits, white_of
 from unbraid.datasets.digest import content_digest
 from unbraid.datasets.image_file import open_picture, square, square_of, unreadable
 from unbraid.datasets.own_images import PICTURES, OwnImages, from_array, images_of, is_path, is_stored
@@ -58,6 +58,7 @@ class Pictures:
     blank: int  # images of one colour
     digest: str  # of the pixels
     remarks: tuple[str, ...] = ()  # on what was not read, and on dark images
+    white: int | None = None  # the value of white, where images have 16 bits
 
     @property
     def path(self) -> Path:
@@ -82,6 +83,8 @@ class Pictures:
             lines.append(f"images that equal an earlier one: {self.copies:,}")
         if self.blank:
             lines.append(f"images of one colour: {self.blank:,}")
+        if self.white is not None:
+            lines.append(f"16 bits: white is {self.white}, black 0, as the largest value of the whole set asks for")
         return [*lines, *self.remarks]
 
 
@@ -96,6 +99,7 @@ class _Source:
     side: float  # the shorter one, in pixels; of files the median
     remarks: tuple[str, ...] = ()  # on what will not be read
     channels: int = 3  # that are read; of grey images as well
+    white: int | None = None  # the value of white, where images have 16 bits
 
 
 def prepare(
@@ -108,8 +112,8 @@ def prepare(
     They are stored in grey if all of them are grey.
 
     Args:
-        source: a folder of picture files, searched with its subfolders; the name or path of a dataset; an array, a
-            tensor, a torch Dataset or a dataset.
+        source: a folder of picture files, searched with its subfolders; the name or path of a dataset, or
+            {"name": ..., **options}; an array, a tensor, a torch Dataset or a dataset.
         folder: of the cache, made where it is not there.
         size: height and width; by default the one of `SIZES`, up to 64, that is nearest to the images' own.
         progress: called as progress("reading images", done, all).
@@ -163,12 +167,12 @@ def prepare(
     remarks = images.remarks
     if brightest < DARK:  # the 99.9 % quantile of pixels, since some may be dead
         remarks += (
-            f"the images are dark, hardly a pixel above {brightest:.0f} of 255: if they have 12 or 14 bits in files of "
-            "16, scale them first",
+            f"the images are dark, hardly a pixel above {brightest:.0f} of 255: if a few pixels alone are brighter, "
+            "scale the images first",
         )
     pictures = Pictures(
         folder, described, images.state, size, channels, tuple(names), skipped, len(names) - len(seen), blank, digest,
-        remarks,
+        remarks, images.white,
     )  # fmt: skip
     write_text(folder / ABOUT, json.dumps({**asdict(pictures), "folder": None}, indent=1))
     return pictures
@@ -206,11 +210,13 @@ def _other_images(folder: Path, cached: Pictures) -> ValueError:
 
 def _images(source: Any, cache: Path) -> _Source:
     """The images of a source, which must not lie where the cache is written."""
+    options = dict(source) if isinstance(source, Mapping) else {}
+    source = options.pop("name", None) if isinstance(source, Mapping) else source
     if not isinstance(source, str | Path):
         return _of_dataset(type(source).__name__, images_of(source))
     path, cache = with_home(source), with_home(cache).resolve()
     if not str(source) or not is_path(str(path), ()):
-        return _of_dataset(str(source), open_dataset(str(source)))
+        return _of_dataset(str(source), open_dataset({"name": str(source), **options}))
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such file or folder")
     own = path.resolve()
@@ -219,15 +225,16 @@ def _images(source: Any, cache: Path) -> _Source:
             f"{source}: what is made of the images would be written among them, to {cache}; give a folder elsewhere "
             "with out (--out)"
         )
-    if not own.is_dir() or is_stored(own) or (own / IMAGES).exists():
-        dataset = open_dataset(str(own))
+    if options or not own.is_dir() or is_stored(own) or (own / IMAGES).exists():
+        dataset = open_dataset({"name": str(own), **options})
         if isinstance(dataset, OwnImages) and dataset.rows is not None:  # in the order of a grid; here that of the file
             dataset = OwnImages(dataset.source, FactorTable((), (), np.empty((len(dataset.source), 0))))
         return _of_dataset(str(own), dataset)
     files, remarks = _files_below(path)
-    side, stacks = _measured(path, files)
-    read, state = partial(_read_files, path, files), _state_of(path, files)
-    return _Source(str(own), len(files), read, state, side, stacks + remarks)
+    side, deep, stacks = _measured(path, files)
+    white = _white(path, files) if deep else None
+    read, state = partial(_read_files, path, files, white or MOST_OF_16_BITS), _state_of(path, files)
+    return _Source(str(own), len(files), read, state, side, stacks + remarks, white=white)
 
 
 def _of_dataset(described: str, dataset: FactorDataset) -> _Source:
@@ -235,7 +242,10 @@ def _of_dataset(described: str, dataset: FactorDataset) -> _Source:
         raise ValueError("these are rows of a table; `unbraid fit` takes images (codes are scored by `unbraid score`)")
     *sides, channels = dataset.image_shape
     read, state = partial(_read_dataset, dataset), content_digest(dataset, None)
-    return _Source(described, len(dataset), read, state, min(sides), channels=3 if channels == 1 else channels)
+    white = getattr(dataset, "white", None)
+    return _Source(
+        described, len(dataset), read, state, min(sides), channels=3 if channels == 1 else channels, white=white
+    )
 
 
 def _files_below(folder: Path) -> tuple[list[str], tuple[str, ...]]:
@@ -274,27 +284,45 @@ def _state_of(folder: Path, files: list[str]) -> str:
     return digest.hexdigest()
 
 
-def _measured(folder: Path, files: list[str]) -> tuple[float, tuple[str, ...]]:
-    """The median of the shorter side over some pictures, the largest size if none can be read; and remarks."""
-    images, sides, stack = require("PIL.Image", "data", "reading image files"), [], ""
+def _measured(folder: Path, files: list[str]) -> tuple[float, bool, tuple[str, ...]]:
+    """Of some pictures the median of the shorter side, whether any has 16 bits, and remarks.
+
+    If none can be read, the side is the largest size.
+    """
+    images, sides, stack, deep = require("PIL.Image", "data", "reading image files"), [], "", False
     for name in files[:: max(1, len(files) // MEASURED)]:
         try:
             with images.open(folder / name) if (folder / name).is_file() else nullcontext() as image:
                 sides += [] if image is None else [min(image.size)]
+                deep = deep or (image is not None and image.mode.startswith("I"))
                 if image is not None and image.format == "TIFF" and image.n_frames > 1:
                     stack = stack or f"{name} has {image.n_frames} frames"
         except unreadable():
             continue  # `_read_files` says which cannot be read, and why
-    remarks = (f"only the first frame of each file is read: {stack}",) if stack else ()
-    return float(np.median(sides)) if sides else float(SMALL_SIZES[-1]), remarks
+    hint = "pages='channels' (--data pages=channels) takes them as channels"
+    remarks = (f"only the first frame of each file is read: {stack}; {hint}",) if stack else ()
+    return float(np.median(sides)) if sides else float(SMALL_SIZES[-1]), deep, remarks
 
 
-def _read_files(folder: Path, files: list[str], size: int) -> Iterator[Outcome]:
+def _white(folder: Path, files: list[str]) -> int:
+    """The value of white in pictures of 16 bits, by the largest value of them all."""
+    images, most = require("PIL.Image", "data", "reading image files"), 0
+    for name in files:
+        try:
+            with images.open(folder / name) if (folder / name).is_file() else nullcontext() as image:
+                values = None if image is None else pixels_of_16_bits(image)
+        except unreadable():
+            continue  # `_read_files` says which cannot be read, and why
+        most = most if values is None else max(most, int(values.max()))
+    return white_of(most)
+
+
+def _read_files(folder: Path, files: list[str], white: int, size: int) -> Iterator[Outcome]:
     errors = unreadable()
 
     def read(name: str) -> Outcome:
         try:
-            return name, square(open_picture(folder / name), size), ""
+            return name, square(open_picture(folder / name, white), size), ""
         except errors as error:
             why = (isinstance(error, OSError) and error.strerror) or error
             message = str(why).replace(repr(str(folder / name)), repr(name))  # the page may be read elsewhere
@@ -307,10 +335,11 @@ def _read_files(folder: Path, files: list[str], size: int) -> Iterator[Outcome]:
 
 
 def _read_dataset(dataset: Any, size: int) -> Iterator[Outcome]:
+    names = getattr(getattr(dataset, "source", None), "files", None)  # of pictures in a folder
     for start in range(0, len(dataset), SLAB):
         rows = np.arange(start, min(start + SLAB, len(dataset)))
         for row, image in zip(rows, dataset.images(rows), strict=True):
-            yield str(row), square_of(as_bytes(image), size), ""
+            yield names[row] if names else str(row), square_of(as_bytes(image), size), ""
 
 
 def _write_raw(

@@ -70,7 +70,7 @@ def hand_over(
         codes = all_codes(run, pictures, progress)
         write_codes(folder / CODES, pictures.names, codes)
         unwritten = _as_onnx(run)
-    write_text(folder / README, _readme(choice, run))
+    write_text(folder / README, _readme(choice, run, pictures.white))
     if labels is not None:
         try:
             judged = judge(choice.candidates, pictures, labels, progress)
@@ -280,20 +280,21 @@ def _by_labels(choice: Choice, judged: Mapping[str, Mapping[str, float]]) -> str
     return f"\n\nLabels had no part in the choice. Afterwards they say of it:\n\n{table}"
 
 
-def _from_a_file(size: int, channels: int) -> str:
+def _from_a_file(size: int, channels: int, white: int | None) -> str:
     """How a picture file is encoded; the end of a sentence."""
     if channels not in (1, 3):
         return ", as an array (n, height, width, channels).\n\n"
+    own = "" if white is None else f", white={white}"
     return (
         ". A picture file of any size is made one like this:\n\n"
         "```python\n"
         "from unbraid.datasets import read_picture\n\n"
-        f'codes = run.encode(read_picture("picture.png", ({size}, {size}, {channels})))\n'
+        f'codes = run.encode(read_picture("picture.png", ({size}, {size}, {channels}){own}))\n'
         "```\n\n"
     )
 
 
-def _readme(choice: Choice, run: Run | None) -> str:
+def _readme(choice: Choice, run: Run | None, white: int | None) -> str:
     if run is None:
         reason = f"{choice.reason[0].upper()}{choice.reason[1:]}"
         return f"# Nothing was chosen\n\n{reason}.\n\n`{REPORT}` shows what was tried.\n"
@@ -302,7 +303,7 @@ def _readme(choice: Choice, run: Run | None) -> str:
         "# A model chosen without labels\n\n"
         "Run this in the folder of this file:\n\n"
         f"```python\n{load_lines(run, MODEL)}```\n\n"
-        f"It takes images of {size} x {size} pixels, {in_colour(channels)}{_from_a_file(size, channels)}"
+        f"It takes images of {size} x {size} pixels, {in_colour(channels)}{_from_a_file(size, channels, white)}"
         f"`{MODEL}/{README}` is its model card: how it was trained and chosen, and what it does not do.\n"
         f"`{CODES}` holds the codes of all images, `{REPORT}` what each of them does, and\n"
         f"`{choice.study}/` the models that it was chosen from.\n"

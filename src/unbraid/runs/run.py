@@ -69,8 +69,8 @@ class Run:
         """Codes (n, n_codes) of images: posterior means, where the family has a posterior.
 
         Args:
-            images: (n, height, width, channels) as datasets give them, uint8, or floats from 0 to 1; or the rows of
-                a table (n, n_features).
+            images: (n, height, width, channels) as datasets give them, uint8, or floats from 0 to 1; uint16 if the
+                training images were, with their white; or the rows of a table (n, n_features).
 
         Raises:
             ValueError: images of another shape or type than those of the training.
@@ -83,7 +83,9 @@ class Run:
         Args and Raises: as `encode`.
         """
         array = as_array(images)
-        shape = tuple(self.config["dataset"]["image_shape"])
+        shape, white = tuple(self.config["dataset"]["image_shape"]), self.config["dataset"].get("white")
+        if white is not None and array.dtype.kind == "u" and array.dtype.itemsize == 2:
+            array = np.minimum(array.astype(np.float32) / np.float32(white), np.float32(1))
         if array.shape[1:] != shape or not (array.dtype == np.uint8 or array.dtype.kind == "f"):
             expected_shape = f"({', '.join(map(str, ('n', *shape)))})"
             raise ValueError(f"images must be {expected_shape}, uint8 or floats; got {array.dtype} {array.shape}")

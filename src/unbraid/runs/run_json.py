@@ -45,6 +45,7 @@ class DatasetRecord(Record):
     n_images: Count
     image_shape: Annotated[list[Annotated[Side, Field(ge=1)]], AfterValidator(_image_shape)]
     content: Text
+    white: Annotated[int, Field(ge=1, le=65535)] | None = None  # of images of 16 bits; None: 255 or 1.0
 
 
 def _or_none(sizes: list[int]) -> list[int]:

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from unbraid.base.arrays import side_by_side
 from unbraid.base.types import ArrayLike, FloatArray
 from unbraid.show._notebook import ShownFigure
+from unbraid.show.image_addresses import in_colours
 from unbraid.show.paper import MARGIN as EDGE
 from unbraid.show.paper import SMALL, inches
 from unbraid.show.style import FONT_SIZE, GRID, MUTED
@@ -46,7 +47,7 @@ def sheet_of(tiles: FloatArray) -> FloatArray:
 
     Between images, and where an image is NaN, the sheet is clear: the page shows.
     """
-    tiles = tiles[..., :3] if tiles.shape[-1] >= 3 else tiles[..., :1]
+    tiles = in_colours(tiles)
     seen = np.isfinite(tiles).all(axis=-1, keepdims=True)
     colours = np.broadcast_to(np.clip(np.nan_to_num(tiles), 0.0, 1.0).astype(float), (*tiles.shape[:-1], 3))
     return side_by_side(np.concatenate([colours, seen], axis=-1), GAP)

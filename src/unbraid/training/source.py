@@ -37,6 +37,8 @@ def opened_dataset(dataset: Source, progress: ReadingProgress | None = None) -> 
         "image_shape": [int(size) for size in opened.image_shape],
         "content": content_digest(opened, report),
     }
+    if (white := getattr(opened, "white", None)) is not None:
+        described["white"] = white
     return opened, described
 
 

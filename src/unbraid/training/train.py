@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 STEPS = 30_000
 LOCK = ".lock"
-ROWS = 4096  # float images that are checked at a time
+CHECKED = 1 << 24  # numbers of float images that are checked at a time
 LOOKED_AT, FEW = 256, 0.25  # images sampled, and the share of distinct ones below which most are called copies
 REHEARSED = 8  # images of the trial step with a user's own code
 
@@ -329,8 +329,9 @@ def check_images(row: Family, dataset: FactorDataset, members: Sequence[Member])
 
 def _check_floats(row: Family, dataset: FactorDataset, members: Sequence[Member]) -> None:
     bernoulli = any(member.hyper.get("likelihood") == "bernoulli" for member in members)
-    for start in range(0, len(dataset), ROWS):
-        images = dataset.images(np.arange(start, min(start + ROWS, len(dataset))))
+    step = max(1, CHECKED // prod(dataset.image_shape))
+    for start in range(0, len(dataset), step):
+        images = dataset.images(np.arange(start, min(start + step, len(dataset))))
         if not np.isfinite(images).all():
             raise ValueError("the dataset holds values that are not finite")
         if ((images >= 0) & (images <= 1)).all():

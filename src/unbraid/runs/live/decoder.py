@@ -15,7 +15,7 @@ from unbraid.runs.live.program import Program
 from unbraid.runs.live.sliders import Slider, matched, sliders
 from unbraid.runs.live.tracing import NotTraced, traced
 from unbraid.runs.run import Run
-from unbraid.show.image_addresses import GAP, image_address, sheet_address
+from unbraid.show.image_addresses import GAP, image_address, mixture, sheet_address
 
 SEEDS = 12  # images to start from
 ROWS, STEPS = 3, 9  # of the precomputed images: seed images, and positions of a slider
@@ -65,6 +65,7 @@ def live_models(runs: Sequence[Run], dataset: FactorDataset | None = None) -> di
         "models": [{name: model[name] for name in model if name not in {"program", "codes"}} for model in models],
         "data": {
             "shape": seeds.decoded[0].shape[1:],
+            "mixture": mixture(seeds.decoded[0].shape[-1]).round(6).tolist(),
             "models": [{"program": model["program"], "codes": model["codes"]} for model in models],
             "sliders": [[_move(each) for each in places] for places, _ in rows],
             "strips": {"rows": min(ROWS, len(shown)), "steps": STEPS, "gap": GAP},

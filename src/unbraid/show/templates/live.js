@@ -33,9 +33,13 @@ async function live(data) {
 
   const pixels = new ImageData(width, height);
   function draw(canvas, image) {
-    const plane = width * height, colour = channels >= 3 ? [0, plane, 2 * plane] : [0, 0, 0];
+    const plane = width * height;
     for (let i = 0; i < plane; i++) {
-      for (let c = 0; c < 3; c++) pixels.data[4 * i + c] = 255 * image[colour[c] + i]; // rounded and clamped by its type
+      for (let c = 0; c < 3; c++) {
+        let value = 0;
+        for (let k = 0; k < channels; k++) value += data.mixture[k][c] * image[k * plane + i];
+        pixels.data[4 * i + c] = 255 * value; // rounded and clamped by its type
+      }
       pixels.data[4 * i + 3] = 255;
     }
     canvas.getContext("2d").putImageData(pixels, 0, 0);
