@@ -15,7 +15,7 @@ from unbraid.base.printable import printable
 
 LOG_SECONDS = 10.0  # between two lines where there is no terminal to draw a bar on
 NOTEBOOK_SECONDS = 1.0
-TRUST = 0.02  # share of all expected seconds that count as if they had passed as expected: first steps may be slow
+TRUST = 0.05  # share of all expected seconds that count as if they had passed as expected: first steps may be slow
 
 
 class Forecast:
@@ -173,7 +173,7 @@ def shown(bar: ProgressBar) -> Iterator[None]:
             bar.draw = draw
             yield
         return
-    seconds, begin, end = (NOTEBOOK_SECONDS, "\r", "\x1b[K") if console.is_jupyter else (LOG_SECONDS, "", "\n")
+    seconds, begin, end = (NOTEBOOK_SECONDS, "\r", " " * 40) if console.is_jupyter else (LOG_SECONDS, "", "\n")
     ended = Event()
 
     def write_lines() -> None:
