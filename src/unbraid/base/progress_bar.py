@@ -142,7 +142,8 @@ class ProgressBar:
     def line(self) -> str:
         """Such as "scoring, 15%, 0:01:10 left: 3/20 sap"."""
         share = f"{self.done / self.total:.0%}" if self.total else ""
-        return f"{', '.join(filter(None, (self.what, share, self.forecast.text)))}: {self.detail}"
+        known = ", ".join(filter(None, (self.what, share, self.forecast.text)))
+        return f"{known}: {self.detail}" if self.detail else known
 
 
 class _Left(ProgressColumn):
@@ -201,7 +202,9 @@ def progress_bar(title: str) -> Iterator[ProgressBar]:
 
     Example:
         >>> with progress_bar("scoring") as progress:
-        ...     print(score(np.eye(2), np.arange(2), metrics="none", progress=progress).notes)
+        ...     progress("mig", 0, 4)
+        >>> progress.line
+        'scoring, 0%: 0/4 mig'
     """
     bar = ProgressBar(title)
     with shown(bar):

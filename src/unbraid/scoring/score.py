@@ -88,6 +88,7 @@ def score(
         on_error: what a metric that raises an error costs: "keep", its own row, and `card.failed` has the reason; or
             "raise", the whole card, and the error names the metric.
         progress: called as progress(metric, done, total) before each metric, of shuffles and of parts as well.
+            `unbraid.progress_bar` makes one that shows the time left.
         **description: what describes the data, as `Representation.of` takes it: names, kinds, sizes, period, missing,
             columns, key, groups, weights, log_variances, prior_kl, code_names, code_blocks, factor_blocks, orbits and
             dense. A Representation brings its own; groups, weights, blocks and orbits may be added to it. Beside these,
