@@ -43,6 +43,7 @@ batch_size: 8
 precision: float32
 device: cpu
 metrics: [mig, sap]
+executor: {name: local, processes: 0}
 """
 PLAN = """
 minutes: 1
