@@ -7,10 +7,13 @@ from torch import nn
 
 import unbraid
 from tests.training.training_examples import TINY, member
-from unbraid.families.building import build_member
+from unbraid.families.building import build_member, structural_settings
 from unbraid.families.family_table import FAMILIES
+from unbraid.families.likelihoods import bernoulli_nll
 from unbraid.families.networks import dense_pair
+from unbraid.families.vae import beta_vae
 from unbraid.files.trust import Trusted
+from unbraid.training import batches
 from unbraid.training.draws import seeded
 from unbraid.training.loop import Plan, train_here
 from unbraid.training.population import NotStackable, make_context, make_population
@@ -149,3 +152,37 @@ def test_the_generator_that_is_seeded_is_that_of_the_gpu_in_use(monkeypatch) -> 
     with seeded(torch.device("cuda"), 5):
         assert [each.initial_seed() for each in generators] == [1, 5]
     assert [each.initial_seed() for each in generators] == [1, 2]
+
+
+def convolving_pair(shape: tuple[int, ...], n_outputs: int, n_latents: int) -> tuple[nn.Module, nn.Module]:
+    """Modules as a user writes them, for images of any number of channels."""
+    height, width, channels = shape
+    encoder = nn.Sequential(
+        nn.Conv2d(channels, 4, 3, 2, 1), nn.ReLU(), nn.Flatten(), nn.Linear(height * width, n_outputs)
+    )
+    decoder = nn.Sequential(nn.Linear(n_latents, height * width * channels), nn.Unflatten(1, (channels, height, width)))
+    return encoder, decoder
+
+
+def test_four_channels_go_through_a_network_of_ones_own_given_as_a_function(tmp_path) -> None:
+    """Of images that are not square; the weights are those of a plain loop."""
+    images = np.random.default_rng(0).integers(0, 256, (40, 12, 8, 4), dtype=np.uint8)
+    settings = {"steps": 5, "batch_size": 8, "latents": 3, "learning_rate": 1e-2, "precision": "float32"}
+    (run,) = unbraid.train("vae", images, network=convolving_pair, out=tmp_path, processes=0, **settings)
+    name = f"{__name__}:convolving_pair"
+    assert run.config["hyperparameters"]["network"] == name
+    chosen = member("vae", 0, network=Trusted(name), latents=3)
+    modules = build_member(FAMILIES["vae"], (12, 8, 4), structural_settings(FAMILIES["vae"], [chosen]), 0)
+    adam = torch.optim.Adam(modules.parameters(), lr=1e-2)
+    order = batches.epoch_positions(batches.streams([0], "images/images/0"), 0, 40, 40)[0].numpy()
+    for step in range(5):
+        batch = torch.from_numpy(images[order[8 * step : 8 * step + 8]] / 255).float().movedim(-1, 1)
+        outputs = modules["vae"](batch, batches.normal(batches.streams([0], "normal/noise/0"), step, (8, 3))[0])
+        loss, _ = beta_vae(outputs, bernoulli_nll(outputs.decoded, batch), beta=1.0)
+        adam.zero_grad()
+        loss.backward()
+        adam.step()
+    for key, value in modules.state_dict().items():
+        torch.testing.assert_close(run.modules.state_dict()[key], value, rtol=1e-4, atol=1e-6)
+    again = unbraid.load_run(run.path, network=convolving_pair)
+    assert again.decode(again.encode(images)).shape == images.shape
