@@ -13,9 +13,10 @@ from unbraid.base.threads import n_cores, worker_environment
 
 # The metrics that wait longest for their kernels, and the largest of these, in the order in which a card needs them.
 KERNELS = {
-    "dci_boosted": ("boosting", "_iterate"),
-    "nk": ("perceptron", "_run_perceptron"),
-    "mlp_accuracy": ("perceptron", "_run_perceptron"),
+    "dci_boosted": ("_solvers.boosting", "_iterate"),
+    "nk": ("_solvers.perceptron", "_run_perceptron"),
+    "mlp_accuracy": ("_solvers.perceptron", "_run_perceptron"),
+    "elbo_terms": ("elbo_terms", "_log_sum"),
 }
 START = (
     "import sys; sys.path[:] = {}; from unbraid.base.current_folder import ignore_settings; ignore_settings(); "
@@ -54,7 +55,7 @@ def compiled_ahead(metrics: Iterable[str]) -> Iterator[Callable[[str], None]]:
 
 def _compiled(module: str, kernel: str) -> bool:
     """Whether numba has stored a kernel of this source: its index is empty where the source is another."""
-    function = getattr(import_module(f"unbraid.metrics._solvers.{module}"), kernel)
+    function = getattr(import_module(f"unbraid.metrics.{module}"), kernel)
     return bool(function._cache._cache_file._load_index())
 
 
@@ -66,5 +67,6 @@ def compile_kernels(metrics: Iterable[str]) -> None:
     factors = rng.integers(0, 3, (300, 2))
     codes = factors + rng.normal(size=factors.shape)
     for name in metrics:
-        getattr(unbraid.metrics, name)(codes, factors)
+        variances = {"log_variances": np.zeros(codes.shape)} if name == "elbo_terms" else {}
+        getattr(unbraid.metrics, name)(codes, factors, **variances)
         print(name, flush=True)

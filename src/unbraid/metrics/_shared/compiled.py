@@ -40,10 +40,8 @@ def kernel(**options: Any) -> Callable[[Function], Function]:
 
     No references are counted in it: what it is handed stays, and it makes no array.
     """
-    return cast(
-        Callable[[Function], Function],
-        numba.njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True, _nrt=False, **options),
-    )
+    options |= {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, "_nrt": False}
+    return numba.njit(**options)
 
 
 def helper(**options: Any) -> Callable[[Function], Function]:
