@@ -41,7 +41,7 @@ def kernel(**options: Any) -> Callable[[Function], Function]:
     No references are counted in it: what it is handed stays, and it makes no array.
     """
     options |= {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, "_nrt": False}
-    return numba.njit(**options)
+    return cast(Callable[[Function], Function], numba.njit(**options))
 
 
 def helper(**options: Any) -> Callable[[Function], Function]:

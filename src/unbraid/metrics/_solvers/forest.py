@@ -41,8 +41,8 @@ class SortedCodes(NamedTuple):
 
 
 class Target(NamedTuple):
-    values: FloatArray  # (n_train,) what is regressed
-    classes: IntArray  # (n_train,) what is classified
+    values: FloatArray  # (n_train,) what is regressed, or the classes
+    classes: IntArray  # (n_train,) what is classified, 0 where values are regressed
     n_classes: int  # 1 where values are regressed
 
 
@@ -140,7 +140,7 @@ def fit_forest(
 
 
 def _classified(classes: FloatArray | IntArray) -> tuple[Target, float, float]:
-    return Target(np.zeros(len(classes)), classes.astype(np.int64), int(classes.max()) + 1), 0.0, 1.0
+    return Target(classes.astype(float), classes.astype(np.int64), int(classes.max()) + 1), 0.0, 1.0
 
 
 def _shares(importance: FloatArray) -> FloatArray:
@@ -247,10 +247,8 @@ def _grow_nodes(
     order, goes_left, n_classes = room.order, room.goes_left, outputs.shape[1]
     node, n_nodes, n_drawn = START, START + 1, len(rows)
     ends[0] = n_drawn
-    if n_classes > 1:
-        pure = _count(pairs, classes, lines, node, node, node, n_drawn, node, outputs, n_rows)
-    else:
-        pure = _add(pairs, values, lines, node, node, node, n_drawn, node, outputs, n_rows)
+    column = 0 if n_classes > 1 else 1
+    pure = _add(pairs, values, classes, lines, node, node, node, n_drawn, node, column, outputs, n_rows)
     grows[0] = not pure and max_depth > 0
     while node < n_nodes:
         if grows[node]:
@@ -275,22 +273,18 @@ def _grow_nodes(
                 left, right = n_nodes, n_nodes + 1
                 n_nodes += 2
                 depths[left] = depths[right] = depth + 1
-                if n_classes > 1:
-                    pure_left = _count(pairs, classes, lines, level, code, begin, middle, left, outputs, n_rows)
-                    pure_right = _count(pairs, classes, lines, level, code, middle, end, right, outputs, n_rows)
-                else:
-                    pure_left = _add(pairs, values, lines, level, code, begin, middle, left, outputs, n_rows)
-                    pure_right = _add(pairs, values, lines, level, code, middle, end, right, outputs, n_rows)
+                pure_left = _add(
+                    pairs, values, classes, lines, level, code, begin, middle, left, column, outputs, n_rows
+                )
+                pure_right = _add(
+                    pairs, values, classes, lines, level, code, middle, end, right, column, outputs, n_rows
+                )
                 grows[left] = not pure_left and depth + 1 < max_depth
                 grows[right] = not pure_right and depth + 1 < max_depth
                 begins[left], ends[left] = begin, middle
                 begins[right], ends[right] = middle, end
-                if grows[left] and grows[right]:
+                if grows[left] or grows[right]:
                     _part(lines, level, code, begin, middle, end, goes_left)
-                elif grows[left] or grows[right]:
-                    if grows[right]:
-                        begins[right], ends[right] = begin, begin + end - middle
-                    _keep(lines, level, code, begin, middle, end, goes_left, grows[left])
         node += 1
     return n_nodes
 
@@ -307,8 +301,9 @@ def _draw(sorted_rows: IntArray, weights: IntArray, numbers: IntArray, lines: In
 
 
 @helper()
-def _count(
+def _add(
     pairs: FloatArray,
+    values: FloatArray,
     classes: IntArray,
     lines: IntArray,
     level: int,
@@ -316,42 +311,20 @@ def _count(
     begin: int,
     end: int,
     node: int,
+    column: int,
     sums: FloatArray,
     n_rows: FloatArray,
 ) -> bool:
-    """Fill in the rows of each class, and of all, of a node, one stretch of a line; whether all are of one class."""
-    pure, total = True, 0.0
-    first = classes[lines[level, code, begin]]
+    """Fill in the sums of a node, one stretch of a line: rows of each class (column 0), or values (1).
+
+    Returns whether all rows have one value.
+    """
+    pure, total, value = True, 0.0, values[lines[level, code, begin]]
     for at in range(begin, end):
         each = lines[level, code, at]
-        sums[node, classes[each]] += pairs[each, 0]
-        pure &= classes[each] == first
-        total += pairs[each, 0]
-    n_rows[node] = total
-    return pure
-
-
-@helper()
-def _add(
-    pairs: FloatArray,
-    values: FloatArray,
-    lines: IntArray,
-    level: int,
-    code: int,
-    begin: int,
-    end: int,
-    node: int,
-    sums: FloatArray,
-    n_rows: FloatArray,
-) -> bool:
-    """As `_count`, of values their sum."""
-    pure, total, summed, value = True, 0.0, 0.0, values[lines[level, code, begin]]
-    for at in range(begin, end):
-        each = lines[level, code, at]
-        summed += pairs[each, 1]
+        sums[node, classes[each]] += pairs[each, column]
         pure &= values[each] == value
         total += pairs[each, 0]
-    sums[node, 0] = summed
     n_rows[node] = total
     return pure
 
@@ -517,18 +490,3 @@ def _part(lines: IntArray, level: int, split: int, begin: int, middle: int, end:
             lines[1 - level, code, left if goes else right] = each
             left += goes
             right += np.uint64(1) - goes
-
-
-@helper()
-def _keep(
-    lines: IntArray, level: int, split: int, begin: int, middle: int, end: int, goes_left: UInt8Array, side: int
-) -> None:
-    """Copy those of one side, in order, from `begin` on."""
-    for at in range(begin, end):
-        goes_left[lines[level, split, at]] = at < middle
-    for code in range(lines.shape[1]):
-        filled = np.uint64(begin)
-        for at in range(begin, end):
-            each = lines[level, code, at]
-            lines[1 - level, code, filled] = each
-            filled += np.uint64(goes_left[each] == side)
