@@ -70,6 +70,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         ([[16], 1, 1], INTEGER), ([1 << 25], "less than or equal to 16777216"),
     ],
     "config.json dataset.content": [(5, TEXT), (None, TEXT)],
+    "config.json dataset.white": [(0, "greater than or equal to 1"), ("255", INTEGER), (65536, "less than or equal")],
     "config.json seed": [(-1, "greater than or equal to 0; got -1"), ("0", INTEGER), (2**63, "less than or equal to")],
     "config.json hyperparameters": [([], "mapping"), ("beta", "mapping")],
     "config.json hyperparameters.network": [

@@ -1,5 +1,7 @@
 """Networks that draw random numbers of their own, as dropout does, and others that are not stacked."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -167,7 +169,13 @@ def convolving_pair(shape: tuple[int, ...], n_outputs: int, n_latents: int) -> t
 def test_four_channels_go_through_a_network_of_ones_own_given_as_a_function(tmp_path) -> None:
     """Of images that are not square; the weights are those of a plain loop."""
     images = np.random.default_rng(0).integers(0, 256, (40, 12, 8, 4), dtype=np.uint8)
-    settings = {"steps": 5, "batch_size": 8, "latents": 3, "learning_rate": 1e-2, "precision": "float32"}
+    settings: dict[str, Any] = {
+        "steps": 5,
+        "batch_size": 8,
+        "latents": 3,
+        "learning_rate": 1e-2,
+        "precision": "float32",
+    }
     (run,) = unbraid.train("vae", images, network=convolving_pair, out=tmp_path, processes=0, **settings)
     name = f"{__name__}:convolving_pair"
     assert run.config["hyperparameters"]["network"] == name
