@@ -19,7 +19,10 @@ from unbraid.runs.run_json import RunRecord, StatusRecord, StudyDatasetRecord
 CONTENT: dict[str, Any] = {
     "format": 1,
     "family": "vae",
-    "dataset": {"name": "square", "options": {"shrink": 2}, "n_images": 64, "image_shape": [16, 16, 1], "content": ""},
+    "dataset": {
+        "name": "square", "options": {"shrink": 2}, "n_images": 64, "image_shape": [16, 16, 1], "content": "",
+        "white": 4095,
+    },
     "seed": 0,
     "hyperparameters": {name: each.default for name, each in FAMILIES["vae"].hyperparameters.items()},
     "steps": 10,
@@ -195,7 +198,7 @@ def test_a_wrong_field_is_one_line_with_the_file_and_the_key(tmp_path: Path, key
 
 OPTIONAL = {
     *("supervision", "facts", "codes", "code", "probe", "hold_out", "requested_precision", "training_version"),
-    *("continued", "held_out", "note", "provenance", "provenance.packages", "checksum", "files"),
+    *("dataset.white", "continued", "held_out", "note", "provenance", "provenance.packages", "checksum", "files"),
 }
 
 
