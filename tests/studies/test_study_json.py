@@ -24,7 +24,9 @@ SOUND: dict[str, Any] = {
         "format": 1,
         "unbraid": "0.1.0",
         "source": {"name": "square"},
-        "dataset": {"name": "square", "options": {}, "n_images": 64, "image_shape": [16, 16, 1], "content": ""},
+        "dataset": {
+            "name": "square", "options": {}, "n_images": 64, "image_shape": [16, 16, 1], "content": "", "white": 255,
+        },
         "device": "cpu",
         "precision": "float32",
         "training": {"vae": 1},
@@ -62,6 +64,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     "study.json dataset.n_images": [(0, "greater than or equal to 1")],
     "study.json dataset.image_shape": [([1, 2], "[height, width, channels] or [n_features]")],
     "study.json dataset.content": [(None, TEXT)],
+    "study.json dataset.white": [(0, "greater than or equal to 1"), ("255", INTEGER)],
     "study.json device": [("cpu ", "match pattern"), (0, TEXT)],
     "study.json precision": [("auto", "'float32', 'bfloat16' or 'float64'")],
     "study.json training": [([], DICTIONARY), ({"vae": 0}, "greater than or equal to 1"), ({"vae": "1"}, INTEGER)],
