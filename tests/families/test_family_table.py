@@ -112,7 +112,8 @@ def test_training_that_can_be_chosen_since_is_recorded_where_it_was_chosen(name:
     """Else runs of before would have other ids."""
     row = FAMILIES[name]
     defaults = {each: hyperparameter.default for each, hyperparameter in row.hyperparameters.items()}
-    since = {"initialisation", "schedule", "rate_warmup", "clip", "beta_warmup", "reconstruction_weight"}
+    since = {"initialisation", "optimizer", "schedule", "augment", "rate_warmup", "clip"}
+    since |= {"beta_warmup", "reconstruction_weight"}
     assert recorded(row, defaults).keys() == defaults.keys() - since
     chosen = dict.fromkeys(since & defaults.keys(), 5)
     assert recorded(row, defaults | chosen).keys() == defaults.keys()
