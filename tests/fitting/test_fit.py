@@ -30,7 +30,7 @@ HERE = {"name": "local", "processes": 0}
 SETTINGS = [Setting(family="beta_tcvae", strength=2)]
 
 
-def plan(search: int = 400, final: int = 1500, seeds: int = 4) -> Plan:
+def plan(search: int = 200, final: int = 1000, seeds: int = 4) -> Plan:
     return Plan(
         minutes=1, size=16, latents=6,
         search=SearchRound(size=16, network="dense", steps=search, seeds=2, settings=SETTINGS),
@@ -98,7 +98,7 @@ def test_the_same_plan_gives_the_same_weights_and_what_is_done_is_not_done_again
 @pytest.mark.lengthy
 def test_noise_is_not_called_disentangled(tmp_path: Path):
     noise = np.random.default_rng(0).integers(0, 256, (600, 16, 16, 1), dtype=np.uint8)
-    found = unbraid.fit(noise, tmp_path / "fitted", plan=plan(200, 200), executor=HERE)
+    found = unbraid.fit(noise, tmp_path / "fitted", plan=plan(100, 100), executor=HERE)
     assert found.run is None
     assert found.choice.reason
     assert "Nothing disentangled was found" in found.report().read_text()
@@ -108,11 +108,14 @@ def test_noise_is_not_called_disentangled(tmp_path: Path):
 
 
 @pytest.mark.lengthy
-def test_the_search_chooses_where_the_last_round_learns_nothing(images: np.ndarray, tmp_path: Path):
-    """Its four models are those that the fixture's last round chooses from."""
-    search = SearchRound(size=16, network="dense", steps=1500, seeds=4, settings=SETTINGS)
+def test_the_search_chooses_where_the_last_round_learns_nothing(fitted: Fitted, images: np.ndarray, tmp_path: Path):
+    """Its four models are those that the fixture's last round chooses from, and not trained once more."""
+    search = SearchRound(size=16, network="dense", steps=plan().final.steps, seeds=4, settings=SETTINGS)
     final = FinalRound(size=16, network="conv", steps=20, seeds=2, settings=1, multiples=[1.0])
     planned = plan().model_copy(update={"seed": 2, "search": search, "final": final})
+    shutil.copytree(fitted.folder / "study" / "runs", tmp_path / "fitted" / "search" / "runs")
+    shutil.copy(fitted.folder / "study" / "study.yaml", tmp_path / "fitted" / "search")
+    write_plan(planned, tmp_path / "fitted" / "plan.yaml")
     found = unbraid.fit(images, tmp_path / "fitted", plan=planned, executor=HERE)
     assert found.run is not None, found.choice.reason
     assert found.choice.chosen is not None
