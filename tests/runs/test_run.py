@@ -44,6 +44,8 @@ FILES = [
 LATER = {
     "initialisation",
     "schedule",
+    "optimizer",
+    "augment",
     "rate_warmup",
     "beta_warmup",
     "clip",
