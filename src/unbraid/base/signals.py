@@ -33,22 +33,28 @@ def saving() -> Iterator[None]:
         _saving.pop()
 
 
-def end_when_interrupted() -> None:
-    """From now on an interrupt ends this process soon, even where it waits for a long computation outside Python."""
+@contextmanager
+def ended_when_interrupted() -> Iterator[None]:
+    """Within the block an interrupt ends this process soon, even where it waits for a long computation elsewhere."""
     signals, wakes = socket.socketpair()
     wakes.setblocking(False)
-    signal.set_wakeup_fd(wakes.detach(), warn_on_full_buffer=False)
 
     def listen() -> None:
-        while True:
-            number = signals.recv(1)[0]
-            if number in STOPPED:
+        while received := signals.recv(1):
+            if (number := received[0]) in STOPPED:
                 time.sleep(END_SECONDS)
-                if not _saving:
+                if not _saving and wakes.fileno() >= 0:
                     cursor = "\x1b[?25h" if sys.stderr.isatty() else ""
                     leave(f"{cursor}unbraid: {STOPPED[number]}; no file was left half-written", 128 + number)
+        signals.close()
 
+    before = signal.set_wakeup_fd(wakes.fileno(), warn_on_full_buffer=False)
     threading.Thread(target=listen, daemon=True).start()
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        wakes.close()
 
 
 def leave(message: str, code: int) -> NoReturn:

@@ -5,7 +5,7 @@ import signal
 import sys
 
 from unbraid.base.current_folder import ignore_settings
-from unbraid.base.signals import STOPPED, Terminated, end_when_interrupted, leave, terminable
+from unbraid.base.signals import STOPPED, Terminated, ended_when_interrupted, leave, terminable
 
 __all__ = ["main"]
 
@@ -14,9 +14,8 @@ def main() -> None:
     """Run the command line; see `unbraid.cli.app.main`."""
     _open_streams()
     ignore_settings()
-    end_when_interrupted()
     try:
-        with terminable():
+        with ended_when_interrupted(), terminable():
             from unbraid.cli import app  # takes long enough to be interrupted
 
             app.main()
