@@ -82,6 +82,14 @@ def test_means_over_other_factors_are_not_compared() -> None:
         unbraid.compare({"a": GOOD, "b": single}, metrics="mcc(unmatched=drop)", confidence=(0.95, 4))
 
 
+def test_without_metrics_there_are_unwanted_factors_to_compare_or_nothing() -> None:
+    models = {"a": GOOD, "b": BAD}
+    (found,) = unbraid.compare(models, metrics="none", unwanted="y", confidence=(0.95, 4)).differences
+    assert found.metric == "unwanted(y)"
+    with pytest.raises(ValueError, match="nothing to compare"):
+        unbraid.compare(models, metrics="none", confidence=(0.95, 4))
+
+
 def test_a_difference_of_blocks_in_turn_is_that_of_a_plain_loop() -> None:
     (own,) = unbraid.compare({"a": GOOD, "b": BAD}, metrics="mig_sup", confidence=(0.95, 20)).differences
     order = permutation(400, 0)

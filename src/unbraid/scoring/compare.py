@@ -287,14 +287,15 @@ def compare(
             model, metrics=metrics, unwanted=unwanted, seed=seed, held_out=held_out,
             progress=ScoreSettings(seed, progress=progress).followed_by(parts[name] + later).progress,
         )  # fmt: skip
-        speed = sum(each.seconds for each in card.scored.values()) / sum(costs[name].values())
+        expected = sum(costs[name].values())  # 0 where no metric is named
+        later *= sum(each.seconds for each in card.scored.values()) / expected if expected else 0.0
         remaining, alone = split_unwanted(model, unwanted)
         views = [(remaining, card.scored.keys() - alone.keys(), held_out)]
         views += [(factor, card.scored.keys() & {metric}, None) for metric, factor in alone.items()]
         scored, by_model[name] = {}, {}
         for view, names, gap in views:
             own = {metric: each for metric, each in card.scored.items() if metric in names}
-            settings = ScoreSettings(seed, gap, progress).followed_by(later * speed)
+            settings = ScoreSettings(seed, gap, progress).followed_by(later)
             with_intervals, samples = sampled(view, own, subsets[name], level, n_parts, settings)
             scored |= with_intervals
             by_model[name] |= samples
