@@ -73,16 +73,6 @@ class Forecast:
         return f"{minutes // 60}:{minutes % 60:02}:{rest:02} left"
 
 
-# Estimates of the beta-TCVAE from one batch: their bias is log n_train for each latent, so that only the sum is a KL.
-KL_PARTS = ("index_code_information", "total_correlation", "dimension_wise_kl")
-
-
-def readable(logs: Mapping[str, float]) -> dict[str, float]:
-    """The numbers that say something by themselves; the curves of a run hold all."""
-    biased = KL_PARTS if "dimension_wise_kl" in logs else ()
-    return {name: value for name, value in logs.items() if name not in biased}
-
-
 class Pace:
     """Steps per second of this session, of all runs together; what checkpoints held does not count."""
 
@@ -106,7 +96,7 @@ class Pace:
         done += sum(steps.values())
         gained, seconds = sum(self._gained.values()), now - self._began
         parts = [f"{gained / seconds:.1f} steps/s"] if gained and seconds and done < total else []
-        parts += [*(f"{name} {value:.4g}" for name, value in readable(logs).items()), *activities]
+        parts += [*(f"{name} {value:.4g}" for name, value in logs.items()), *activities]
         return done, total if self._began else 0, ", ".join(parts) or "starting", done - gained
 
 

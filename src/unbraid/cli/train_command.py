@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unbraid.base.comma_lists import listed, separated
-from unbraid.base.progress_bar import progress_bar, readable
+from unbraid.base.progress_bar import progress_bar
 from unbraid.cli._options import CheckpointEvery, Device, DryRun, Trust, number_or_text, pair, yaml_options
 from unbraid.cli._progress import continuing, metric_progress
 from unbraid.cli.show_command import Files, print_table, say, show
@@ -167,10 +167,11 @@ def print_runs(runs: "list[Run]") -> None:
     """A line per run: what tells it from the others, its last losses, how it ended."""
     from unbraid.families.building import completed
     from unbraid.families.family_table import find_family
+    from unbraid.training.train import readable_logs
 
     hyperparameters = [completed(find_family(run.config["family"]), run.config["hyperparameters"]) for run in runs]
     varied = [name for name in hyperparameters[0] if len({str(values[name]) for values in hyperparameters}) > 1]
-    ended = [readable(run.status["last"]) for run in runs]
+    ended = [readable_logs(run.status["last"]) for run in runs]
     last = list(dict.fromkeys(name for numbers in ended for name in numbers if name.split("/")[0] in SHOWN))
     heads = ["run", *(name.replace("_", " ") for name in ("seed", *varied, *last)), "state"]
     rows = []

@@ -24,6 +24,7 @@ from unbraid.studies.schema import StudyConfig
 from unbraid.studies.snapshot import StudySnapshot, read_added, read_run, read_scores, run_marks
 from unbraid.studies.store import StudyEnvironment
 from unbraid.training.source import open_dataset, opened_dataset
+from unbraid.training.train import readable_logs
 
 if TYPE_CHECKING:
     from unbraid.base.progress_bar import ProgressBar
@@ -54,7 +55,11 @@ class StudyProgress:
             return
         failed = f" ({self.n_failed} failed)" if self.n_failed else ""
         done, total, detail, before = bar.pace.report(
-            self.done_steps, self.steps, self.steps_taken, self.logs, sorted(set(self.doing.values()))
+            self.done_steps,
+            self.steps,
+            self.steps_taken,
+            readable_logs(self.logs),
+            sorted(set(self.doing.values())),
         )
         title = " ".join(filter(None, (bar.title, self.label)))
         bar.show(f"{title} {self.n_done}/{self.n_runs} runs{failed}", done, total, detail, before)

@@ -64,6 +64,16 @@ class CopiesWarning(UserWarning):
     """Most of the images are copies of others."""
 
 
+# Estimates of the beta-TCVAE from one batch: their bias is log n_train for each latent, so that only the sum is a KL.
+KL_PARTS = ("index_code_information", "total_correlation", "dimension_wise_kl")
+
+
+def readable_logs(logs: Mapping[str, float]) -> dict[str, float]:
+    """The numbers that say something by themselves; the curves of a run hold all."""
+    biased = KL_PARTS if "dimension_wise_kl" in logs else ()
+    return {name: value for name, value in logs.items() if name not in biased}
+
+
 @dataclass(frozen=True)
 class TrainingProgress:
     """How far a population is."""
@@ -81,7 +91,10 @@ class TrainingProgress:
             bar.show("reading images", done, total, f"{done:,}/{total:,}")
             return
         done, total, detail, before = bar.pace.report(
-            self.n_done * self.steps, self.n_runs * self.steps, self.steps_taken, self.logs
+            self.n_done * self.steps,
+            self.n_runs * self.steps,
+            self.steps_taken,
+            readable_logs(self.logs),
         )
         bar.show(f"{bar.title} {self.n_done}/{self.n_runs} runs", done, total, detail, before)
 
