@@ -115,15 +115,6 @@ def test_dispersion_holds_every_frequency() -> None:
     np.testing.assert_allclose(result.dispersion[0], [1, 0.36, 1, 0.64, 1], atol=1e-12)
 
 
-def test_order_of_rows_changes_nothing() -> None:
-    order = np.random.default_rng(0).permutation(len(GRID))
-    shuffled = d_lsbd(half_good()[order], GRID[order], kinds=SPACE.kinds)
-    result = score_of(half_good())
-    assert shuffled.score == pytest.approx(result.score, abs=1e-13)
-    np.testing.assert_allclose(np.abs(shuffled.projected), np.abs(result.projected[:, order]), atol=1e-9)
-    np.testing.assert_allclose(shuffled.angles, ANGLES[order])
-
-
 @pytest.mark.parametrize("norm", ["unit", "axes"])
 def test_unchanged_by_rotating_permuting_and_flipping_but_not_by_scaling_one_code(norm: Any) -> None:
     codes = half_good()
@@ -289,18 +280,12 @@ def test_rows_must_fill_the_grid() -> None:
         d_lsbd(torus(), replaced, kinds=SPACE.kinds)
 
 
-def test_no_cyclic_factor_is_not_defined() -> None:
-    with pytest.raises(NotDefined, match="needs at least one cyclic factor"):
-        d_lsbd(torus(), GRID)
-
-
 @pytest.mark.parametrize(
     ("factors", "arguments", "message"),
     [
         (GRID, {"sizes": (12,)}, "sizes must have one entry per factor"),
         (GRID, {"sizes": (12, 10)}, "factors column 1 is cyclic with 10 levels and must hold 0 to 9; got 0 to 15"),
         (GRID - 1, {}, "factors column 0 is cyclic with 11 levels and must hold 0 to 10; got -1 to 10"),
-        (GRID, {"max_frequency": 0}, "max_frequency must be a whole number, 1 to 10000"),
     ],
 )
 def test_unsound_arguments_are_refused(factors: FloatArray, arguments: dict, message: str) -> None:

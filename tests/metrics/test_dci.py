@@ -217,14 +217,6 @@ def test_factors_may_come_in_any_order(metric: Callable[..., DCI]) -> None:
     np.testing.assert_allclose(other.errors, one.errors[[2, 0, 1]], rtol=1e-12)
 
 
-def test_boosted_trees_do_not_depend_on_the_numbers_of_classes() -> None:
-    codes, factors = noise_and_a_weak_relation()
-    renumbered = (factors * 5 + 1) % [7, 13, 11]
-    one, other = dci_boosted(codes, factors), dci_boosted(codes, renumbered)
-    np.testing.assert_array_equal(other.importance, one.importance)
-    np.testing.assert_array_equal(other.errors, one.errors)
-
-
 @pytest.mark.parametrize("metric", [dci_lasso, dci_forest, dci_boosted])
 def test_rows_to_test_on(metric: Callable[..., DCI]) -> None:
     """What is learnt from rows whose codes are good fails on test rows whose codes are shuffled, and only there."""

@@ -115,13 +115,6 @@ def test_identical_codes_share_their_importance(copy: float) -> None:
     assert result.disentanglement == pytest.approx(1.0, abs=1e-9)
 
 
-def test_constant_codes_have_no_importance() -> None:
-    codes = np.insert(NOISY, 1, 0.5, axis=1)
-    result = dci_boosted(codes, FACTORS)
-    assert not result.importance[1].any()
-    assert result.disentanglement == pytest.approx(dci_boosted(NOISY, FACTORS).disentanglement, abs=1e-3)
-
-
 def test_errors_are_those_of_test_rows() -> None:
     """Noise is memorised in training and worth nothing after: one class in eight is right."""
     noise = np.random.default_rng(0).standard_normal((len(FACTORS), 6))
@@ -219,9 +212,3 @@ def test_scale_is_of_no_account(booster: Booster, scale: float) -> None:
     codes, factors = NOISY[::4], FACTORS[::4, 1:2]
     plain, scaled = (dci_boosted(z, factors, booster=booster) for z in (codes, codes * [1.0, scale, 1 / scale]))
     np.testing.assert_array_equal(scaled.importance, plain.importance)
-
-
-def test_codes_that_are_all_dead() -> None:
-    result = dci_boosted(np.zeros((len(FACTORS), 2)), FACTORS)
-    assert not result.importance.any()
-    np.testing.assert_array_equal(result.errors, result.baseline)

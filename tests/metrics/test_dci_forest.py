@@ -113,15 +113,6 @@ def test_errors_of_each_sort_are_reported_apart() -> None:
     assert dci_forest(noisy_codes(FACTORS), FACTORS, kinds=("categorical",) * 3).nrmse is None
 
 
-def test_a_categorical_factor_may_be_numbered_anyhow() -> None:
-    codes = entangled_codes(FACTORS)
-    renumbered = FACTORS.copy()
-    renumbered[:, 0] = np.array([5, 0, 2])[FACTORS[:, 0]]
-    one, other = (dci_forest(codes, factors, kinds=SPACE.kinds) for factors in (FACTORS, renumbered))
-    np.testing.assert_array_equal(one.importance, other.importance)
-    np.testing.assert_array_equal(one.errors, other.errors)
-
-
 def test_perfect_codes_by_either_importance() -> None:
     for importance in ("impurity", "splits"):
         result = dci_forest(perfect_codes(FACTORS), FACTORS, importance=importance)
@@ -145,16 +136,6 @@ def test_dead_codes_predict_the_mean() -> None:
     result = dci_forest(np.zeros((len(FACTORS), 2)), FACTORS, kinds=SPACE.kinds)
     assert not result.importance.any()
     assert result.errors == pytest.approx([2 / 3, 1.0, 1.0], abs=0.08)
-
-
-@pytest.mark.parametrize("scale", [1e-20, 1e20])
-def test_scale_is_of_no_account(scale: float) -> None:
-    factors = FACTORS + np.random.default_rng(0).random(FACTORS.shape) * 0.5
-    codes = entangled_codes(FACTORS)
-    plain, scaled = dci_forest(codes, factors), dci_forest(codes * [1.0, scale, 1 / scale], factors * [scale, 1.0, 1.0])
-    # Not to the last digit: rounding decides between cuts of the fewest rows.
-    np.testing.assert_allclose(scaled.importance, plain.importance, atol=1e-3)
-    np.testing.assert_allclose(scaled.errors, plain.errors, rtol=0.01)
 
 
 def test_values_far_from_zero_are_no_obstacle() -> None:

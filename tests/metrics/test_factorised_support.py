@@ -77,11 +77,6 @@ def test_constant_codes_and_a_single_one_score_nothing() -> None:
     assert "one code" in alone.notes[0]
 
 
-def test_a_batch_of_one_row_is_refused() -> None:
-    with pytest.raises(ValueError, match="batch_size must be"):
-        factorised_support(np.eye(4), batch_size=1)
-
-
 def test_standardised_distances_have_no_unit() -> None:
     codes = np.random.default_rng(0).standard_normal((60, 3))
     assert factorised_support(1e20 * codes).score == pytest.approx(factorised_support(codes).score)

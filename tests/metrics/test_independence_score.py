@@ -232,12 +232,6 @@ def test_codes_of_few_dimensions_score_the_same_in_single_precision(kinds: tuple
     assert independence_score(codes * 1e-3 + 1e5, grid, kinds=kinds).score == pytest.approx(score, abs=1e-5)
 
 
-def test_dead_codes_change_nothing() -> None:
-    codes = np.random.default_rng(0).standard_normal((len(GRID), 4)) + TORUS
-    dead = np.column_stack([np.full(len(GRID), 0.1), codes])
-    assert score_of(dead).score == pytest.approx(score_of(codes).score, abs=1e-9)
-
-
 def test_a_factor_that_moves_nothing_is_left_out_and_nothing_moving_scores_0() -> None:
     space = FactorSpace(("x", "y", "still"), (10, 8, 3), ("cyclic",) * 3)
     codes = np.repeat(TORUS, 3, axis=0)

@@ -195,8 +195,3 @@ def test_ties_are_parted_alike_whatever_the_sign_and_order() -> None:
     plain, turned = infomec(codes, FACTORS, seed=2), infomec(-codes[:, ::-1], FACTORS, seed=2)
     np.testing.assert_array_equal(plain.information, turned.information[::-1])
     assert abs(infomec(codes, FACTORS, seed=1).modularity - plain.modularity) < 0.05
-
-
-def test_no_neighbours_are_refused() -> None:
-    with pytest.raises(ValueError, match="neighbours must be"):
-        infomec(FACTORS, FACTORS, neighbours=0)

@@ -143,18 +143,6 @@ def test_continuous_factors_are_binned_either_way() -> None:
     assert irs(factors, factors, kinds=kinds).score == irs(factors, factors, kinds=kinds, factor_bins=None).score
 
 
-def test_dead_codes_weigh_nothing_and_all_dead_is_zero() -> None:
-    codes = entangled_codes(FACTORS)
-    dead = np.full(len(codes), 0.1)
-    with_dead = irs(np.column_stack([dead, codes]), FACTORS)
-    assert with_dead.score == irs(codes, FACTORS).score
-    assert with_dead.code_factor[0] == -1
-    assert with_dead.per_code[0] == 0
-    none = irs(dead[:, None], FACTORS)
-    assert [none.score, *none.per_code] == [0, 0]
-    assert "every code is constant" in none.notes[-1]
-
-
 def test_a_level_of_one_row_is_named() -> None:
     factors = FACTORS.copy()
     factors[0, 1] = 7

@@ -36,16 +36,6 @@ def test_the_matrix_is_that_of_mig(bins: int) -> None:
     assert result.score == dci_from_importance(result.mutual_information).disentanglement
 
 
-def test_notes() -> None:
-    rng = np.random.default_rng(0)
-    notes = med(rng.random((500, 1)), rng.random((500, 1))).notes
-    assert notes == (
-        "factor 0 is continuous: cut into 20 bins of equal width",
-        "one factor: disentanglement is 1 by definition",
-        "one code: completeness is 1 by definition",
-    )
-
-
 def test_constant_codes_score_nothing() -> None:
     """Not even what rounding leaves of no information, of which shares could be taken."""
     factors = np.tile(grid_factors(), (8, 1))

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from tests.examples import entangled_codes, grid_factors, noisy_codes, perfect_codes, random_codes, rotated_codes
+from tests.examples import entangled_codes, grid_factors, perfect_codes
 from unbraid import Representation
 from unbraid.base.types import FloatArray, IntArray
-from unbraid.metrics import METRICS, NotDefined, mig_exact
+from unbraid.metrics import METRICS, mig_exact
 from unbraid.metrics._shared import aggregate
 from unbraid.metrics._shared.inputs import check_inputs, part_of
 from unbraid.metrics._shared.resampling import Numbers
@@ -161,72 +161,15 @@ def test_many_draws_take_the_values_of_the_factors_in_groups() -> None:
     assert np.abs(off).max() < 4
 
 
-@pytest.mark.parametrize("change", ["permute", "flip", "scale", "shift"])
 @pytest.mark.parametrize("method", METHODS)
-def test_invariances(method: str, change: str) -> None:
-    codes, log_variances = entangled_codes(FACTORS), np.tile([-1.0, -3.0, -2.0], (len(FACTORS), 1))
-    factor = np.array([3.0, 0.5, 7.0])
-    changed, changed_variances = {
-        "permute": (codes[:, ::-1], log_variances[:, ::-1]),
-        "flip": (-codes, log_variances),
-        "scale": (codes * factor, log_variances + 2 * np.log(factor)),
-        "shift": (codes + 1000.0, log_variances),
-    }[change]
-    before = mig_exact(codes, FACTORS, log_variances=log_variances, method=method).score
-    after = mig_exact(changed, FACTORS, log_variances=changed_variances, method=method).score
-    assert 0.1 < before < 0.9
-    assert after == pytest.approx(before, abs=1e-9 if method == "quadrature" else METRICS["mig_exact"].tolerance)
-
-
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("power", [-66, 66, 300])
-def test_the_unit_of_a_latent_does_not_matter(method: str, power: int) -> None:
+@pytest.mark.parametrize("power", [-66, 300])
+def test_neither_the_unit_of_a_latent_nor_an_offset_matters(method: str, power: int) -> None:
     codes, log_variances = entangled_codes(FACTORS), np.full(FACTORS.shape, -2.0)
     arguments = {"method": method, "n_samples": 200}
     plain = mig_exact(codes, FACTORS, log_variances=log_variances, **arguments)
-    stretched, variances = np.ldexp(codes, power), log_variances + 2 * power * np.log(2)
+    stretched, variances = np.ldexp(codes + 1000.0, power), log_variances + 2 * power * np.log(2)
     found = mig_exact(stretched, FACTORS, log_variances=variances, **arguments)
     assert found.mutual_information == pytest.approx(plain.mutual_information, abs=1e-8)
-
-
-def test_perfect_noisy_rotated_random_come_in_this_order() -> None:
-    factors = grid_factors(repeats=24)
-    sharp = np.full(factors.shape, -4.0)
-    perfect, noisy, rotated, random = (
-        mig_exact(codes, factors, log_variances=sharp).score
-        for codes in (
-            perfect_codes(factors),
-            noisy_codes(factors),
-            rotated_codes(factors, noise=0.3),
-            random_codes(factors),
-        )
-    )
-    assert perfect > noisy > rotated + 0.1
-    assert rotated > random
-    assert abs(random) < 0.1
-
-
-def test_same_seed_same_number() -> None:
-    codes, log_variances = entangled_codes(FACTORS), np.full(FACTORS.shape, -2.0)
-    kept = codes.copy(), log_variances.copy()
-    first, second, other = (mig_exact(codes, FACTORS, log_variances=log_variances, seed=s).score for s in (1, 1, 2))
-    assert first == second != other
-    np.testing.assert_array_equal(codes, kept[0])
-    np.testing.assert_array_equal(log_variances, kept[1])
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_one_code_and_one_factor(method: str) -> None:
-    codes, log_variances = perfect_codes(FACTORS)[:, 2:], np.full((len(FACTORS), 1), -12.0)
-    result = mig_exact(codes, FACTORS[:, :1], log_variances=log_variances, method=method)
-    assert result.score == pytest.approx(1.0, abs=1e-6)
-    assert mig_exact(0 * codes, FACTORS, log_variances=log_variances, method=method).score == pytest.approx(0, abs=1e-9)
-    assert "one code: the runner-up of every gap is 0" in result.notes
-
-
-def test_without_log_variances_it_is_not_defined() -> None:
-    with pytest.raises(NotDefined, match=METRICS["mig_exact"].needs):
-        mig_exact(FACTORS, FACTORS)
 
 
 @pytest.mark.parametrize(
@@ -235,7 +178,6 @@ def test_without_log_variances_it_is_not_defined() -> None:
         ({"log_variances": np.zeros((3, 3))}, "log_variances must have the shape of codes"),
         ({"log_variances": np.full(FACTORS.shape, np.nan)}, "log_variances must be finite; row 0, column 0"),
         ({"log_variances": np.full(FACTORS.shape, 800.0)}, "row 0, column 0 is 800"),
-        ({"n_samples": 1}, "n_samples must be a whole number, 2 to 10000000"),
     ],
 )
 def test_unsound_arguments_are_refused(arguments: dict[str, object], message: str) -> None:

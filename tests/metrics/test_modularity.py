@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import mutual_info_score
 
-from tests.examples import entangled_codes, grid_factors, rotated_codes
+from tests.examples import grid_factors, rotated_codes
 from unbraid.base.types import FloatArray, IntArray
 from unbraid.metrics import modularity
 from unbraid.metrics._shared.inputs import check_inputs
@@ -120,17 +120,6 @@ def test_noise_beside_a_perfect_code_lets_a_rotation_win_unless_weighted_by_info
     weighted = [modularity(codes, factors, weighting="information").score for codes in (perfect, rotated)]
     assert weighted[0] > 0.98
     assert weighted[0] > weighted[1] + 0.02
-
-
-def test_no_live_code_and_a_single_factor_are_defined_and_noted() -> None:
-    factors = grid_factors()
-    dead = modularity(np.zeros(factors.shape), factors)
-    assert dead.score == 0.0
-    assert dead.weights.tolist() == [0.0, 0.0, 0.0]
-    assert any("no code carries information" in note for note in dead.notes)
-    single = modularity(entangled_codes(factors), factors[:, :1])
-    assert single.score == 1.0
-    assert any("one factor" in note for note in single.notes)
 
 
 def test_dead_codes_do_not_change_what_noise_is_expected_to_score() -> None:

@@ -12,7 +12,6 @@ from unbraid.metrics._shared.train_test_split import TRAIN_FRACTION, train_test_
 from unbraid.metrics.sap import _above_chance, sap_of_noise, svm_margins
 
 FACTORS = grid_factors(6)
-KINDS = ["categorical", "ordinal", "cyclic"]
 
 
 def test_squared_correlations_and_their_gaps() -> None:
@@ -128,24 +127,6 @@ def test_classes_that_only_rounding_tells_apart_share_the_answer() -> None:
     assert _above_chance(margins[:, ::-1].copy(), np.array([1, 1, 1, 0])) == pytest.approx(0.5)
     assert _above_chance(np.zeros((4, 2)), np.array([0, 0, 0, 1])) == 0.0
     assert _above_chance(margins, np.zeros(4, dtype=int)) == 0.0
-
-
-@pytest.mark.parametrize("change", [-1.0, 0.3, -1e-20, 1e20])
-def test_scale_and_sign_change_nothing(change: float) -> None:
-    codes = np.rint(2 * entangled_codes(FACTORS))
-    arguments = {"kinds": ["categorical", "ordinal", "categorical"]}
-    assert sap(codes * change, FACTORS, **arguments).score == pytest.approx(sap(codes, FACTORS, **arguments).score)
-
-
-def test_the_notes_name_factors_that_are_not_plain_numbers() -> None:
-    notes = sap(FACTORS, FACTORS, kinds=KINDS).notes
-    assert notes == (
-        "factor 0 is categorical: balanced accuracy above chance of a linear SVM",
-        "factor 2 is cyclic: squared correlation, treated as linear, not circular",
-    )
-    mixed = sap(FACTORS, FACTORS, kinds=KINDS)
-    np.testing.assert_allclose(mixed.per_factor[1:], 1.0)
-    assert mixed.per_factor[0] == pytest.approx(1.0)
 
 
 def test_an_svm_on_one_code_cannot_isolate_middle_levels() -> None:

