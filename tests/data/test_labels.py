@@ -213,7 +213,7 @@ def test_metrics_of_steps_leave_angles_out() -> None:
 @pytest.mark.parametrize(
     ("labels", "arguments", "said"),
     [
-        ({"shape": SHAPE[:-1]}, {}, "the same rows"),
+        ({"shape": SHAPE[:-1]}, {}, "the same number of rows"),
         ({"hue": HUE}, {"period": {"hue": 0}}, "above 0; got 0"),
         ({"hue": HUE}, {"period": {"hu": 360}}, "did you mean 'hue'"),
         ({"hue": HUE}, {"kinds": {"hue": "cyclic"}}, "say its period"),
@@ -277,7 +277,7 @@ def test_one_factor_is_one_column_whatever_holds_it() -> None:
         assert Representation.of(CODES, one).factors[:, 0].tolist() == SHAPE.tolist()
     card = unbraid.score(CODES, SHAPE, kinds=["categorical"], names=["shape"], metrics="mig")
     assert (card.representation.names, card.representation.kinds) == (("shape",), ("categorical",))
-    with pytest.raises(ValueError, match="same rows; got codes .240, 3. and labels of 3 rows"):
+    with pytest.raises(ValueError, match="same number of rows; got .240, 3. and .3, 1."):
         unbraid.score(CODES, SHAPE[:3], metrics="mig")
 
 

@@ -7,14 +7,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from unbraid.base.arguments import check_entries, check_number, list_of
+from unbraid.base.arguments import check_entries, check_number, check_same_rows, list_of
 from unbraid.base.arrays import as_array, refuse_lazy
-from unbraid.base.columns import Series, as_series, days_since_first
+from unbraid.base.columns import EXACT, Series, as_series, days_since_first
 from unbraid.base.counted import counted
 from unbraid.base.rounding import MOST_ROUNDED, rounded_by
 from unbraid.base.suggest import suggestion
 from unbraid.base.types import KIND_WORDS, KINDS, BoolArray, FloatArray, IntArray, Kind
 from unbraid.data.guessing import (
+    NUMBERS_ROWS,
     describe_guess,
     guess_kind,
     note_on_guesses,
@@ -43,6 +44,7 @@ class Labels:
     levels: tuple[tuple[str, ...], ...]  # names of levels of each factor; none where numbers speak for themselves
     notes: tuple[str, ...]
     periods: tuple[float, ...] = ()  # of factors that are angles in radians, in the unit of the labels, 0 of others
+    groups: IntArray | None = None  # (n_used,) 0, 1, ...
 
 
 class _Column(NamedTuple):
@@ -54,22 +56,6 @@ class _Column(NamedTuple):
     contents: str = "numbers"
     declared: tuple[str, ...] = ()  # ordered categories, those that no row has among them
     places: tuple[int, ...] = ()  # of levels among these
-
-
-def is_plain(labels: Any) -> bool:
-    """Whether these are finite numbers in a matrix, with nothing to be found out about them."""
-    refuse_lazy(labels)
-    if _is_table(labels):
-        return False
-    if hasattr(labels, "to_numpy") and len(getattr(labels, "shape", ())) == 1:  # one column of a frame, by its name
-        return False
-    try:
-        array = as_array(labels)
-    except ValueError:
-        return False
-    if array.ndim == 1:  # of one factor
-        return False
-    return array.dtype.kind in "iuc" or (array.dtype.kind == "f" and not np.isnan(array).any())
 
 
 def _is_table(labels: Any) -> bool:
@@ -87,13 +73,16 @@ def read_labels(
     columns: Sequence[str] | None = None,
     sizes: Sequence[int] | None = None,
     unwanted: str | Sequence[str] = (),
+    groups: Any = None,
+    shape: tuple[int, ...] | None = None,
 ) -> Labels:
     """Turn labels into factors.
 
     Args:
-        labels, names, kinds, period, missing, columns, unwanted: as for `Representation.of`; names of columns of any
-            type are their text.
+        labels, names, kinds, period, missing, columns, unwanted, groups: as for `Representation.of`; names of columns
+            of any type are their text.
         sizes: as for `Representation.of`; where they are given, no note says how many steps a circle is read to have.
+        shape: (n_rows, n_codes) of the codes that these label.
 
     Returns:
         Labels; rows that lack any of their labels are left out, and `notes` say how many and why.
@@ -102,7 +91,11 @@ def read_labels(
         ValueError: an unknown name or kind; a period that is none; text among numbers; no row has all labels; no column
             is a factor; a factor has too many levels.
     """
-    series = columns_of(labels, names)
+    series, table = columns_of(labels, names), _is_table(labels)
+    if isinstance(groups, str):
+        if groups not in series:
+            raise ValueError(f"groups={groups!r} names no column of labels; {suggestion(groups, series)}")
+        groups, table = series.pop(groups), True
     chosen = list(series) if columns is None else list(map(str, list_of("columns", columns, single=True)))
     if not chosen:
         raise ValueError("columns is empty; name at least one column of the labels")
@@ -115,7 +108,7 @@ def read_labels(
     absent = _by_name(absent, chosen, "missing")
     read = {name: _read(name, series[name], absent.get(name)) for name in chosen}
     reasons: dict[str, str] = {}
-    if columns is None and sizes is None and _is_table(labels):
+    if columns is None and sizes is None and table:
         reasons = {
             name: reason
             for name, column in read.items()
@@ -131,8 +124,14 @@ def read_labels(
     if len(set(lengths.values())) > 1:
         raise ValueError(f"columns of labels must have one length; got {_listed(lengths)}")
     used = _used(read)
+    if shape is not None:
+        check_same_rows(shape, (len(used), len(read)))
+    for name, column in read.items() if kinds is None and columns is None and not table else ():
+        if why_no_factor("", column.values[used], text=bool(column.levels)) == NUMBERS_ROWS:
+            raise ValueError(f"factors column {name} {NUMBERS_ROWS}: leave it out, or give its kind (kinds=)")
     _refuse_constant(read, used)
-    factors = [_factor(name, read[name], used, known_kinds.get(name), periods.get(name)) for name in chosen]
+    radians = not (table or isinstance(kinds, Mapping))  # of a matrix with the kinds of its columns, as they stand
+    factors = [_factor(name, read[name], used, known_kinds.get(name), periods.get(name), radians) for name in chosen]
     guesses = [
         factor.guess
         for name, factor in zip(chosen, factors, strict=True)
@@ -153,6 +152,7 @@ def read_labels(
         levels=tuple(factor.levels for factor in factors),
         notes=tuple(notes),
         periods=tuple(factor.period for factor in factors) if any(factor.period for factor in factors) else (),
+        groups=None if groups is None else check_groups(groups, len(used), used)[used],
     )
 
 
@@ -203,12 +203,12 @@ class _Factor(NamedTuple):
     @property
     def size(self) -> int:
         """Number of levels; 0 of real values."""
-        if self.kind == "continuous" or self.period:
+        if self.kind == "continuous" or (self.kind == "cyclic" and not self.steps):
             return 0
         return self.steps or len(self.levels) or len(np.unique(self.values))
 
 
-def _factor(name: str, column: _Column, used: BoolArray, known: Any, period: Any) -> _Factor:
+def _factor(name: str, column: _Column, used: BoolArray, known: Any, period: Any, radians: bool) -> _Factor:
     values = column.values[used]
     whole = bool((values == np.rint(values)).all())
     kind = known or column.kind or ("cyclic" if period is not None else guess_kind(values))
@@ -234,7 +234,7 @@ def _factor(name: str, column: _Column, used: BoolArray, known: Any, period: Any
         steps = len(column.levels) if kind == "cyclic" else 0
         return _Factor(values, kind, column.levels, steps, _describe_levels(name, kind, column.levels))
     if kind == "cyclic" and (period is not None or not whole):
-        return _angles(name, values, period)
+        return _Factor(values, kind, (), 0, "") if radians and period is None else _angles(name, values, period)
     notes: tuple[str, ...] = ()
     if known is None and whole and values.min() == -1 and (np.abs(values) != 1).any():
         rows = counted((values == -1).sum(), "row")
@@ -391,6 +391,10 @@ def _matrix(labels: Any) -> Any:
 
 
 def _read(name: str, content: Any, absent: Any) -> _Column:
+    if absent is None and type(content) is np.ndarray and content.dtype.kind in "iuf":
+        values = content.astype(np.float64)
+        if (np.abs(values) < EXACT).all():  # numbers in every row, for which pandas need not be loaded
+            return _Column(values, np.zeros(len(values), dtype=bool), None)
     if not isinstance(absent, list | tuple | set | frozenset | np.ndarray):
         absent = [] if absent is None else [absent]
     series = as_series(content, f"labels column {name!r}", absent)

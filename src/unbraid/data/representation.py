@@ -12,7 +12,6 @@ import numpy as np
 
 from unbraid.base.arguments import (
     LONGEST_NAME,
-    check_entries,
     check_names,
     check_number,
     check_same_rows,
@@ -34,7 +33,7 @@ from unbraid.base.repr import Shown
 from unbraid.base.suggest import suggestion
 from unbraid.base.types import BoolArray, FloatArray, IntArray, Kind
 from unbraid.data.guessing import describe_guess, guess_kind, note_on_guesses, refuse_swapped
-from unbraid.data.labels import TURN, check_groups, columns_of, read_labels, rows_with_labels
+from unbraid.data.labels import TURN, check_groups, read_labels, rows_with_labels
 from unbraid.data.row_index import match_rows
 from unbraid.data.space import check_names_and_kinds
 from unbraid.files.checksum import BLANK, KEY, add_checksum
@@ -383,10 +382,17 @@ class Representation(Shown):
             >>> held.notes[0]
             '3 of 4 rows are scored, those that lack no label (missing: shape 1)'
         """
+        rows: dict[str, Any] = {"log_variances": log_variances, "prior_kl": prior_kl, "weights": weights}
+        rows, notes = match_rows({"codes": codes, "labels": labels, **rows, "groups": groups}, key)
+        codes, labels, groups = (rows.pop(name) for name in ("codes", "labels", "groups"))
+        names_of_codes = () if code_names is None else list_of("code_names", code_names)
+        unlabelled = cls(
+            as_full(codes) if dense else codes, **rows, notes=notes, code_names=names_of_codes, code_blocks=code_blocks,
+            factor_blocks=factor_blocks, orbits=orbits,
+        )  # fmt: skip
         return with_labels(
-            codes, labels, names=names, kinds=kinds, sizes=sizes, period=period, missing=missing, columns=columns,
-            unwanted=unwanted, log_variances=log_variances, prior_kl=prior_kl, code_names=code_names, weights=weights,
-            groups=groups, key=key, code_blocks=code_blocks, factor_blocks=factor_blocks, orbits=orbits, dense=dense,
+            unlabelled, labels, groups=groups, names=names, kinds=kinds, sizes=sizes, period=period, missing=missing,
+            columns=columns, unwanted=unwanted,
         )[0]  # fmt: skip
 
     @classmethod
@@ -483,52 +489,30 @@ class Representation(Shown):
         return cls.load(example_path())
 
 
-def with_labels(codes: Any, labels: Any = None, **description: Any) -> tuple[Representation, BoolArray]:
-    """`Representation.of`, and which rows (n_rows,) it holds: those that lack no label."""
-    names, kinds, sizes, period = (description.get(name) for name in ("names", "kinds", "sizes", "period"))
-    reading = {name: description[name] for name in ("missing", "columns", "unwanted") if name in description}
-    rows: dict[str, Any] = {name: description.get(name) for name in (*POSTERIOR, "weights", "groups")}
-    rows, notes = match_rows({"codes": codes, "labels": labels, **rows}, description.get("key"))
-    codes, labels, weights, groups = (rows[name] for name in ("codes", "labels", "weights", "groups"))
-    described: dict[str, Any] = {name: description.get(name) for name in ("code_blocks", "factor_blocks", "orbits")}
-    code_names = description.get("code_names")
-    described["code_names"] = list_of("code_names", () if code_names is None else code_names) or column_names(codes)
-    codes = as_array(as_full(codes) if description.get("dense") else codes)
-    posterior = {name: as_array(rows[name]) for name in POSTERIOR if rows[name] is not None}
-    if weights is not None:
-        described["weights"] = check_weights(weights, len(codes))
-    if isinstance(groups, str):
-        columns = {} if labels is None else columns_of(labels, names)
-        if groups not in columns:
-            raise ValueError(f"groups={groups!r} names no column of labels; {suggestion(groups, columns)}")
-        names, groups, labels = None, columns.pop(groups), columns
+def with_labels(
+    unlabelled: Representation, labels: Any, *, groups: Any = None, sizes: Any = None, **reading: Any
+) -> tuple[Representation, BoolArray]:
+    """Codes with labels as people have them, and which rows (n_rows,) these leave: those that lack no label.
+
+    Args:
+        unlabelled: the codes of all rows, and all else but groups that has a row each.
+        labels, groups, sizes: as for `Representation.of`.
+        reading: other arguments of `read_labels`.
+    """
     if labels is None:
-        return Representation(codes, notes=notes, groups=groups, **posterior, **described), np.ones(len(codes), bool)
-    read = read_labels(labels, names=names, kinds=kinds, period=period, sizes=sizes, **reading)
-    if sizes is not None:
-        check_entries("sizes", sizes, len(read.names))
-    for name, array in {"codes": codes, **posterior}.items():
-        if array.ndim != 2:
-            raise ValueError(f"{name} must be a matrix (n_samples, n_codes); got shape {array.shape}")
-        if len(array) != len(read.used):
-            raise ValueError(
-                f"{name} and labels must have the same rows; got {name} {array.shape} and labels of "
-                f"{len(read.used)} rows"
-            )
-    if kinds is None and period is None and not telling(read.names):
-        refuse_swapped(codes[read.used], read.factors)
-    if groups is not None:
-        described["groups"] = check_groups(groups, len(codes), read.used)
-    if not read.used.all():
-        codes = codes[read.used]
-        posterior = {name: array[read.used] for name, array in posterior.items()}
-        described |= {name: described[name][read.used] for name in ("weights", "groups") if name in described}
-    representation = Representation(
-        codes, read.factors, names=read.names, kinds=read.kinds,
-        sizes=read.sizes if sizes is None else tuple(sizes),
-        levels=read.levels, notes=(*notes, *read.notes), periods=read.periods, **posterior, **described,
+        if isinstance(groups, str):
+            raise ValueError(f"groups={groups!r} names a column of labels, and there are none")
+        return replace(unlabelled, groups=groups), np.ones(len(unlabelled), dtype=bool)
+    read = read_labels(labels, groups=groups, sizes=sizes, **{"shape": unlabelled.codes.shape, **reading})
+    labelled = unlabelled if read.used.all() else unlabelled.keep_rows(np.flatnonzero(read.used))
+    if reading["kinds"] is None and reading["period"] is None and not telling(read.names):
+        refuse_swapped(labelled.codes, read.factors)
+    labelled = replace(
+        labelled, factors=read.factors, names=read.names, kinds=read.kinds, levels=read.levels, groups=read.groups,
+        sizes=read.sizes if sizes is None else list_of("sizes", sizes), notes=(*unlabelled.notes, *read.notes),
+        periods=read.periods,
     )  # fmt: skip
-    return representation, read.used
+    return labelled, read.used
 
 
 def _among(columns: Sequence[str] | None, names: Collection[str]) -> list[str] | None:
@@ -553,19 +537,6 @@ def _without_gaps(arrays: Arrays, names: tuple[Any, ...], columns: Sequence[str]
         return arrays, []
     used, notes = rows_with_labels(factors[:, places], [names[place] for place in places])
     return {**arrays, **{name: array[used] for name, array in by_name.items()}}, notes
-
-
-def grouped_by(representation: Representation, column: str) -> Representation:
-    """One factor taken for the groups of rows.
-
-    Raises:
-        ValueError: there is no such factor.
-    """
-    if column not in representation.names:
-        known = ", ".join(representation.names) or "none"
-        raise ValueError(f"groups={column!r} names no factor; there are {known}")
-    ungrouped = representation.keep_factors([name for name in representation.names if name != column])
-    return replace(ungrouped, groups=representation.factors[:, representation.names.index(column)])
 
 
 def write_codes(representation: Representation, path: Path) -> None:

@@ -1,7 +1,7 @@
 """Codes of a file or of a run, with labels from another table."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -71,38 +71,50 @@ def read_labelled(path: Path, labels: Labels) -> tuple[Representation, tuple[str
         FileNotFoundError: there is no such file or folder.
         ValueError: a damaged file, labels that do not fit the codes, or no such column.
     """
-    path, labels, beside_codes = located(path, labels)
+    return read_located(*located(path, labels))
+
+
+def read_located(path: Path, labels: Labels, beside_codes: tuple[str, ...]) -> tuple[Representation, tuple[str, ...]]:
+    """As `read_labelled`, of what `located` returns."""
     cells = path.suffix.lower() == H5AD
     _check_options(path, labels, cells)
     if labels.table is None and not cells:
         return _own_factors(path, labels)
     representation, columns, notes = _of_cells(path, labels) if cells else _matched(path, labels)
-    _check_no_codes(labels, columns)
-    notes = (*beside_codes, *notes)
-    label_options = labels.label_options
-    row_options: dict[str, Any] = {} if representation.groups is None else {"groups": representation.groups}
-    for option, column in labels.row_columns.items():
-        if column not in columns:
-            known = suggestion(column, columns)
-            raise ValueError(f"{labels.table or path}: no column {column!r} for --{option}; {known}")
-        row_options[option] = columns.pop(column)
-        label_options["kinds"] = {name: kind for name, kind in label_options.get("kinds", {}).items() if name != column}
-    if labels.row_columns and not columns:
-        raise ValueError(f"{labels.table or path}: no column is left to score against, beside {_listed(labels)}")
+    options = _taken_out(columns, labels, path)
+    if representation.groups is not None:
+        options = {"groups": representation.groups, **options}
     posterior = {name: getattr(representation, name) for name in POSTERIOR}
     try:
         made = Representation.of(
             representation.codes, columns, columns=labels.columns, unwanted=labels.unwanted,
             code_names=representation.code_names, code_blocks=representation.code_blocks,
-            **row_options, **label_options, **posterior,
+            **options, **posterior,
         )  # fmt: skip
     except ValueError as error:
         raise ValueError(f"{labels.table or path}: {error}") from error
-    return replace(made, notes=(*notes, *made.notes)), tuple(labels.columns or ())
+    return replace(made, notes=(*beside_codes, *notes, *made.notes)), tuple(labels.columns or ())
 
 
-def _listed(labels: Labels) -> str:
-    return " and ".join(f"--{option} {column}" for option, column in labels.row_columns.items())
+def _taken_out(columns: dict[str, Any], labels: Labels, path: Path) -> dict[str, Any]:
+    """What describes the columns of a table, with those that are weights and groups of rows, which are taken out."""
+    table = labels.table or path
+    if labels.columns is None and (code_names := {"codes_0", "code_0"} & set(columns)):
+        kind = "array 'codes'" if "codes_0" in code_names else "column 'code_0'"
+        raise ValueError(
+            f"{table}: it holds codes ({kind}), and a table of labels holds factors alone; --factors names the "
+            "columns to use"
+        )
+    options = labels.label_options
+    for option, column in labels.row_columns.items():
+        if column not in columns:
+            raise ValueError(f"{table}: no column {column!r} for --{option}; {suggestion(column, columns)}")
+        options[option] = columns.pop(column)
+        options["kinds"] = {name: kind for name, kind in options.get("kinds", {}).items() if name != column}
+    if labels.row_columns and not columns:
+        listed = " and ".join(f"--{option} {column}" for option, column in labels.row_columns.items())
+        raise ValueError(f"{table}: no column is left to score against, beside {listed}")
+    return options
 
 
 def _own_factors(path: Path, labels: Labels) -> tuple[Representation, tuple[str, ...]]:
@@ -248,18 +260,21 @@ def _has_factors(codes: Path) -> bool:
     return suffix != ".npy" and bool(Representation.load(codes).names)
 
 
-def read_label_columns(path: Path, labels: Labels) -> dict[str, Any]:
-    """The chosen columns of labels, for sparse codes that are read by columns."""
+def read_label_columns(path: Path, labels: Labels) -> tuple[dict[str, Any] | None, dict[str, Any]]:
+    """The chosen columns of labels, for sparse codes that are read by columns, and what describes them."""
     if labels.key is not None:
         raise ValueError(NO_KEY.format(path))
+    _check_options(path, labels, cells=False)
     if labels.table is None:
-        raise ValueError(NO_LABELS.format(path))
+        if labels.columns or labels.row_columns or labels.label_options:
+            raise ValueError(NO_LABELS.format(path))
+        return None, {}
     columns = dict(read_columns(labels.table, needed=labels.needed))
-    _check_no_codes(labels, columns)
+    options = _taken_out(columns, labels, path)
     for name in labels.columns or ():
         if name not in columns:
             raise ValueError(f"{labels.table}: no column {name!r}; {suggestion(name, columns)}")
-    return {name: columns[name] for name in labels.columns} if labels.columns else columns
+    return {name: columns[name] for name in labels.columns} if labels.columns else columns, options
 
 
 def _check_options(path: Path, labels: Labels, cells: bool) -> None:
@@ -284,16 +299,6 @@ def _codes(path: Path, labels: Labels, factors: Sequence[str] | None) -> tuple[R
     if labels.dense and (sparse := read_sparse(path)) is not None:
         return Representation(as_full(sparse)), ()
     return load_codes(path, factors)
-
-
-def _check_no_codes(labels: Labels, columns: Collection[str]) -> None:
-    """Raises ValueError if the table of labels is a file of codes, which would be read as factors."""
-    if labels.columns is None and (code_names := {"codes_0", "code_0"} & set(columns)):
-        kind = "array 'codes'" if "codes_0" in code_names else "column 'code_0'"
-        raise ValueError(
-            f"{labels.table}: it holds codes ({kind}), and a table of labels holds factors alone; --factors names the "
-            "columns to use"
-        )
 
 
 def _of_cells(path: Path, labels: Labels) -> tuple[Representation, dict[str, Any], tuple[str, ...]]:

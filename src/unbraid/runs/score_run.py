@@ -11,11 +11,10 @@ from unbraid.data import Representation
 from unbraid.data.representation import read_wide
 from unbraid.files.run_files import WEIGHTS
 from unbraid.files.trust import Untrusted
-from unbraid.runs.labelled_codes import Labels, located, read_label_columns, read_labelled
+from unbraid.runs.labelled_codes import Labels, located, read_label_columns, read_located
 from unbraid.scoring.baselines import Baseline
 from unbraid.scoring.card import ScoreCard
 from unbraid.scoring.score import score
-from unbraid.scoring.score_data import has_few_columns, needing_full
 
 
 def score_path(
@@ -35,17 +34,14 @@ def score_path(
         ValueError: the codes cannot be scored; the message names the file.
         Untrusted: a run names code of the user's own that is not trusted.
     """
-    codes, located_labels, _ = located(path, labels)
-    wide = None if labels.dense else read_wide(codes)
-    if wide is not None and needing_full({**labels.row_columns, **options}) and has_few_columns(wide):
-        wide, labels = None, replace(labels, dense=True)
-    if wide is not None:  # sparse codes, which are read by columns
-        columns = read_label_columns(codes, located_labels)
-        chosen = tuple(columns) if labels.columns else ()
+    codes, labels, notes = located(path, labels)
+    if (wide := read_wide(codes)) is not None:
+        columns, described = read_label_columns(codes, labels)
+        chosen = tuple(columns or ()) if labels.columns else ()
         data: tuple[Any, ...] = (wide, columns)
-        options |= {**located_labels.label_options, **located_labels.row_columns}
+        options |= {**described, "dense": labels.dense}
     else:
-        representation, chosen = read_labelled(path, labels)
+        representation, chosen = read_located(codes, labels, notes)
         data = (representation,)
         options["baselines"] = _baselines(path, trust) if baselines else None
         if path == codes and path.is_dir() and labels.in_codes_file:

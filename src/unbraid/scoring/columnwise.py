@@ -3,18 +3,16 @@
 import math
 import time
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from unbraid.base.arguments import check_same_rows
 from unbraid.base.arrays import CELLS, finite_sparse, is_sparse, memory_of, n_stored
 from unbraid.base.counted import counted
 from unbraid.base.memory import check_memory
 from unbraid.base.repr import with_names
-from unbraid.data import Representation
-from unbraid.data.labels import read_labels
 from unbraid.metrics import Metric, NotDefined
 from unbraid.metrics._shared.provenance import decision
 from unbraid.metrics.wide import WIDE, WINDOW, one_pass
@@ -22,7 +20,7 @@ from unbraid.scoring.card import Outcome, ScoreCard, Scored, card_of
 from unbraid.scoring.card_memory import FACTOR
 from unbraid.scoring.diagnose import diagnose_columns
 from unbraid.scoring.engine import ScoreSettings, of_no_metric, validate
-from unbraid.scoring.score_data import Rows
+from unbraid.scoring.score_data import Data
 
 AT_ONCE = 128  # columns in memory, of few rows
 ONE_DIRECTION = ("snc", "mcc", "sap")  # metrics that read codes by a line or in order
@@ -44,42 +42,44 @@ def notes_on_signs(codes: Any, metrics: Collection[str]) -> tuple[str, ...]:
     )
 
 
-def score_wide(rows: Rows, chosen: Mapping[str, Metric], settings: ScoreSettings) -> ScoreCard:
+def score_wide(data: Data, chosen: Mapping[str, Metric], settings: ScoreSettings) -> ScoreCard:
     """The card of wide codes, by the metrics that read codes column by column.
 
     Those that need all codes at once are skipped, with what they would take as the reason.
 
     Args:
-        rows: whose codes (n_samples, n_codes) are sparse, SciPy's or a torch tensor; or lie on the disk (numpy.memmap).
+        data: whose `wide` codes (n_samples, n_codes) are sparse, SciPy's or a torch tensor; or lie on the disk
+            (numpy.memmap).
         chosen: rows by name.
         settings: of the scoring.
 
     Raises:
         ValueError: unsound input, or none of the metrics reads codes by columns; rows lack labels of codes on the disk.
     """
-    codes = rows.codes
-    size = memory_of(codes.shape)
-    why = f"needs all codes at once as a full array, which takes {size} here and is made by dense=True (--dense)"
+    codes, labelled = data.wide, data.representation
+    why = (
+        f"needs all codes at once as a full array, which takes {memory_of(codes.shape)} here and is made by dense=True "
+        "(--dense)"
+    )
     by_metric: dict[str, Outcome] = {name: why for name in chosen if name not in WIDE}
     if chosen and len(by_metric) == len(chosen):
         raise ValueError(f"{', '.join(by_metric)} {why}; {', '.join(WIDE)} read sparse codes by columns")
-    if rows.factors is None:
+    if not labelled.names:
         raise ValueError("these codes have no factors to score against: give labels")
-    read = read_labels(rows.factors, **rows.description)
-    check_same_rows(codes.shape, (len(read.used), len(read.names)))
-    labelled, sparse = np.flatnonzero(read.used), is_sparse(codes)
-    n_unlabelled = codes.shape[0] - len(labelled)
+    sparse, n_unlabelled = is_sparse(codes), codes.shape[0] - len(labelled)
     if n_unlabelled and not sparse:
         raise ValueError(
             f"{counted(n_unlabelled, 'row')} without a label: leave such rows out of codes that are read from the disk"
         )
     at_once = min(AT_ONCE, max(2, CELLS // max(1, codes.shape[0])))
     stored = STORED * n_stored(codes) * _copies(codes, n_unlabelled > 0) if sparse else 0
-    check_memory(len(labelled) * (COLUMN * at_once + FACTOR * read.factors.shape[1]) + stored, "give fewer rows")
-    used = finite_sparse(codes, read.used) if sparse else codes
-    used = used.tocsr()[labelled] if n_unlabelled else used
+    check_memory(len(labelled) * (COLUMN * at_once + FACTOR * len(labelled.names)) + stored, "give fewer rows")
+    used = finite_sparse(codes, data.scored) if sparse else codes
+    used = used.tocsr()[np.flatnonzero(data.scored)] if n_unlabelled else used
     started = time.perf_counter()
-    summary = one_pass(used, read.factors, kinds=read.kinds, seed=settings.seed, sizes=read.sizes, at_once=at_once)
+    summary = one_pass(
+        used, labelled.factors, kinds=labelled.kinds, seed=settings.seed, sizes=labelled.sizes, at_once=at_once
+    )
     shared = (time.perf_counter() - started) / max(1, len(chosen) - len(by_metric))
     names = tuple(f"code {code}" for code in summary.leading)
     notes = (
@@ -87,10 +87,7 @@ def score_wide(rows: Rows, chosen: Mapping[str, Metric], settings: ScoreSettings
         "those matched one to one, and those as good",
     )
     notes += notes_on_signs(used, chosen) if sparse else ()
-    representation = Representation(
-        summary.codes, read.factors, names=read.names, kinds=read.kinds, sizes=read.sizes, levels=read.levels,
-        notes=(*rows.notes, *read.notes, *notes), code_names=names, periods=read.periods,
-    )  # fmt: skip
+    representation = replace(labelled, codes=summary.codes, code_names=names, notes=(*labelled.notes, *notes))
     for name in [name for name in chosen if name not in by_metric]:
         started = time.perf_counter()
         try:
@@ -109,7 +106,7 @@ def score_wide(rows: Rows, chosen: Mapping[str, Metric], settings: ScoreSettings
         representation, by_metric, chosen, settings.seed,
         computed_with={name: decision(name, metric, seed=settings.seed) for name, metric in chosen.items()},
         of_codes=used.shape[1], wide_codes=used,
-        diagnosing=partial(diagnose_columns, codes, rows.factors, seed=settings.seed, **rows.description),
+        diagnosing=partial(diagnose_columns, data, settings.seed),
     )  # fmt: skip
 
 

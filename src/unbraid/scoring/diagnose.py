@@ -9,13 +9,12 @@ import numpy as np
 from unbraid.base.arrays import finite_sparse, is_sparse
 from unbraid.base.types import ArrayLike, IntArray
 from unbraid.data import Representation
-from unbraid.data.labels import read_labels
 from unbraid.files.score_file import FactorKind
 from unbraid.scoring.diagnosed_rows import Sample, dead_codes, most_rows, parts_of, sample_of
 from unbraid.scoring.diagnosis import CodeDiagnosis, Diagnosis, FactorDiagnosis
 from unbraid.scoring.factor_evidence import CodeSearch
 from unbraid.scoring.factor_verdicts import IN_TIME, Verdicts
-from unbraid.scoring.score_data import align_rows, full_codes, read_data
+from unbraid.scoring.score_data import Data, read_data
 
 FEWEST_ROWS = 40
 FEWEST_GROUPS = 5  # of rows
@@ -53,12 +52,11 @@ def diagnose(codes: ArrayLike | Representation, factors: Any = None, *, seed: in
         >>> diagnosis.factors["x"].kind, diagnosis.factors["x"].codes, diagnosis.factors["y"].kind
         ('own code', (0,), 'absent')
     """
-    rows = align_rows(codes, factors, None, None, description)
-    full = full_codes(rows, 0, None)
-    if full is None:
-        return diagnose_columns(rows.codes, rows.factors, seed=seed, **rows.description)
-    data = read_data(rows._replace(codes=full), 0, None)
-    return diagnose_representation(data.every, seed=seed, unwanted=rows.unwanted)
+    data = read_data(codes, factors, description)
+    if data.wide is not None:
+        return diagnose_columns(data, seed)
+    unwanted = [name for factor in data.unwanted.values() for name in factor.names]
+    return diagnose_representation(data.every, seed=seed, unwanted=unwanted)
 
 
 def diagnose_representation(
@@ -75,35 +73,22 @@ def diagnose_representation(
     return _diagnosis(sample_of(representation, seed), dead, len(representation), unwanted, seed)
 
 
-def diagnose_columns(codes: Any, labels: Any, *, seed: int = 0, **description: Any) -> Diagnosis:
+def diagnose_columns(data: Data, seed: int) -> Diagnosis:
     """`diagnose` of sparse codes, or of those on the disk, which never become a full array.
 
-    Args:
-        codes: (n_samples, n_codes) sparse, SciPy's or a torch tensor; or numbers on the disk (numpy.memmap).
-        labels: as `Representation.of` takes them.
-        seed: as `diagnose`.
-        **description: of the labels, as `Representation.of` takes it.
-
     Raises:
-        ValueError: there are no labels, or they have other rows.
+        ValueError: there are no labels.
     """
-    if labels is None:
+    labelled, codes = data.representation, data.wide
+    if not labelled.names:
         raise ValueError("these codes have no factors to look for: give labels")
-    read = read_labels(labels, **description)
-    if len(read.used) != codes.shape[0]:
-        raise ValueError(f"codes have {codes.shape[0]} rows, and labels {len(read.used)}; both need the same")
-    used = np.flatnonzero(read.used)
-    most = most_rows(len(read.names))
-    drawn = np.arange(len(used))
-    if len(used) > most:
-        drawn = np.sort(np.random.default_rng(seed).choice(len(used), most, replace=False))
-    rows = used[drawn]
-    matrix = finite_sparse(codes, read.used).tocsr()[rows].tocsc() if is_sparse(codes) else np.asarray(codes[rows])
-    representation = Representation(
-        np.empty((len(rows), 0)), read.factors[drawn], names=read.names, kinds=read.kinds, sizes=read.sizes
-    )
-    sample = Sample(representation, matrix, None, in_time=False)
-    return _diagnosis(sample, np.array([], dtype=int), len(used), (), seed)
+    most, drawn = most_rows(len(labelled.names)), np.arange(len(labelled))
+    if len(labelled) > most:
+        drawn = np.sort(np.random.default_rng(seed).choice(len(labelled), most, replace=False))
+    rows = np.flatnonzero(data.scored)[drawn]
+    matrix = finite_sparse(codes, data.scored).tocsr()[rows].tocsc() if is_sparse(codes) else np.asarray(codes[rows])
+    sample = Sample(labelled.keep_rows(drawn), matrix, None, in_time=False)
+    return _diagnosis(sample, np.array([], dtype=int), len(labelled), (), seed)
 
 
 def _diagnosis(sample: Sample, dead: IntArray, n_samples: int, unwanted: Sequence[str], seed: int) -> Diagnosis:

@@ -1,10 +1,12 @@
-"""Blocks of codes and of factors, as people write them and as metrics take them."""
+"""Blocks of codes and of factors, as people write them and as metrics take them; and units, which are such blocks."""
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
+
+import numpy as np
 
 from unbraid.base.comma_lists import joined, separated
 from unbraid.data import Representation
@@ -13,6 +15,9 @@ from unbraid.metrics import BLOCKED, Metric
 from unbraid.metrics._shared.column_blocks import check_blocks
 
 RANGE = re.compile(r"(\d+)-(\d+)")
+REDUCED = "codes are the first principal components of"  # begins the note on units
+CONSTANT = 1e-12  # of its largest value: a column that varies less is constant but for rounding
+LEAST_EXPLAINED = 0.95  # of a unit's variance, below which a note names the component
 
 
 @dataclass(frozen=True)
@@ -58,16 +63,61 @@ def blocks_of(representation: Representation) -> Blocks | None:
     )
 
 
-def units_of(representation: Representation) -> "Named":
-    """Name and columns of each block of codes.
+def by_units(representation: Representation, method: str) -> Representation:
+    """One code for each block of codes: the projection of its columns on the direction in which they vary most.
+
+    Rows count by their weights. The sign is that of the largest loading. A note says how much of the variance of a unit
+    it leaves out.
+
+    Args:
+        representation: whose columns the units are made of; posteriors, which have no such projection, are left out.
+        method: "pca".
 
     Raises:
-        ValueError: there is none, or one is written wrongly or names a code that is not there.
+        ValueError: another `method`, no blocks, codes that are not finite, or fewer than two rows.
     """
     if representation.code_blocks is None:
         raise ValueError("units are the second axis of codes (n_samples, n_units, size), or the blocks of code_blocks")
+    if method != "pca":
+        raise ValueError(f"units must be 'pca'; got {method!r}")
+    if len(representation) < 2 or not np.isfinite(representation.codes).all():
+        raise ValueError(f"codes of units must be finite, in two rows or more; got {len(representation)} rows")
     n_codes = representation.codes.shape[1]
-    return _columns("code_blocks", representation.code_blocks, representation.code_names, n_codes)
+    blocks = _columns("code_blocks", representation.code_blocks, representation.code_names, n_codes)
+    columns, explained, weights = [], [], representation.weights
+    for _, block in blocks:
+        part = np.asarray(representation.codes[:, list(block)], dtype=np.float64)
+        centred = part - np.average(part, axis=0, weights=weights)
+        centred[:, np.ptp(part, axis=0) <= CONSTANT * np.abs(part).max(axis=0)] = 0.0
+        counted = centred if weights is None else centred * weights[:, None]
+        variances, directions = np.linalg.eigh(counted.T @ centred)
+        loadings = directions[:, -1] * np.sign(directions[np.abs(directions[:, -1]).argmax(), -1])
+        columns.append(centred @ loadings)
+        explained.append(variances[-1] / variances.sum() if variances.sum() > 0 else 1.0)
+    names = tuple(name or f"unit {place}" for place, (name, _) in enumerate(blocks))
+    least = int(np.argmin(explained))
+    notes = [f"{REDUCED} {len(blocks)} units"]
+    if explained[least] < LEAST_EXPLAINED:
+        notes.append(
+            f"these components hold {np.mean(explained):.0%} of the variance of a unit on average, "
+            f"{explained[least]:.0%} of {names[least]}: what the rest says is not scored"
+        )
+    return replace(
+        representation,
+        codes=np.column_stack(columns),
+        code_names=names,
+        code_blocks=None,
+        log_variances=None,
+        prior_kl=None,
+        notes=(*representation.notes, *notes),
+    )
+
+
+def without_factors(representation: Representation, names: Sequence[str]) -> Representation:
+    """The same without these factors; blocks of the others by their names, since places change."""
+    blocks = None if representation.factor_blocks is None else blocks_of(representation)
+    rest = representation.keep_factors([name for name in representation.names if name not in names])
+    return rest if blocks is None else replace(rest, factor_blocks=blocks.text_of_factors)
 
 
 Named: TypeAlias = list[tuple[str, tuple[int, ...]]]  # name of each block, or "", and its columns

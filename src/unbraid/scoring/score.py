@@ -27,7 +27,7 @@ from unbraid.scoring.engine import Gap, ScoreSettings, expected_seconds, outcome
 from unbraid.scoring.interval import FEWEST_GROUPS, FEWEST_ROWS
 from unbraid.scoring.named_blocks import Blocks
 from unbraid.scoring.null import Shuffle, parse_null, shuffle_of
-from unbraid.scoring.score_data import Baselines, Confidence, Data, Interval, align_rows, full_codes, read_data
+from unbraid.scoring.score_data import Baselines, Confidence, Data, Interval, read_data
 from unbraid.scoring.uncertainty import seconds_of_parts, with_baselines, with_intervals, with_nulls
 from unbraid.scoring.unwanted import row_against_null, row_of_unwanted
 
@@ -126,11 +126,9 @@ def score(
     _check_arguments(seed, null, baselines, on_error)
     interval = None if confidence is None else parse_confidence(confidence)
     settings = ScoreSettings(seed, progress=progress, on_error=on_error)
-    rows = align_rows(codes, factors, baselines, held_out, description)
-    codes = full_codes(rows, null, confidence)
-    if codes is None and rows.codes is not None:
-        return score_wide(rows, choose(trusting(metrics)), settings)
-    data = read_data(rows._replace(codes=codes), null, interval)
+    data = read_data(codes, factors, description, null=null, interval=interval, baselines=baselines, held_out=held_out)
+    if data.wide is not None:
+        return score_wide(data, choose(trusting(metrics)), settings)
     plan = _plan_metrics(metrics, data, null, interval, settings)
     return _make_card(data, plan, _scores(plan, data, interval), seed)
 

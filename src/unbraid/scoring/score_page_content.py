@@ -11,12 +11,12 @@ from unbraid.base.repr import WITHIN, p_text
 from unbraid.base.types import FloatArray, IntArray
 from unbraid.base.version import VERSION
 from unbraid.data import Representation
-from unbraid.data.units import REDUCED
 from unbraid.metrics import BLOCKED, METRICS, PRESETS, Metric, by_question
 from unbraid.metrics._shared.chance import Noise
 from unbraid.scoring.baselines import no_better
 from unbraid.scoring.diagnosis import FactorDiagnosis, code_words
 from unbraid.scoring.interval import Interval
+from unbraid.scoring.named_blocks import REDUCED
 from unbraid.scoring.null import IN_WORDS, Null
 from unbraid.scoring.unwanted import factor_of
 from unbraid.show.words import in_words

@@ -13,7 +13,7 @@ from unbraid.base.types import ArrayLike, Kind
 from unbraid.data import Representation
 from unbraid.metrics import METRICS, Metric
 from unbraid.metrics.explicitness import explicitness
-from unbraid.scoring.named_blocks import blocks_of
+from unbraid.scoring.named_blocks import without_factors
 
 BEFORE, AFTER = "unwanted(", ")"
 
@@ -92,18 +92,11 @@ def split_unwanted(
         return representation, {}
     alone = replace(representation, code_blocks=None, orbits=None)
     views = {name_of(name): alone.keep_factors([name]) for name in names}
-    remaining = [name for name in representation.names if name not in names]
-    if not remaining:
+    if len(names) == len(representation.names):
         raise ValueError(
             f"unwanted names every factor ({', '.join(names)}): give labels that the codes should tell of as well, "
             "or score these by the metric explicitness (metrics=, --metrics)"
         )
-    blocks = None if representation.factor_blocks is None else blocks_of(representation)
     note = f"unwanted, read by no other metric: {', '.join(names)}"
-    rest = representation.keep_factors(remaining)
-    rest = replace(
-        rest,
-        notes=(*rest.notes, note),
-        factor_blocks=None if blocks is None else blocks.text_of_factors,  # by names: places have changed
-    )
-    return rest, views
+    rest = without_factors(representation, names)
+    return replace(rest, notes=(*rest.notes, note)), views
