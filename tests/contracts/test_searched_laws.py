@@ -1,5 +1,6 @@
 """A counter-example to what a metric declares is searched for, not waited for: ranges and invariances of the table."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,13 +78,17 @@ FAST = {
     "factor_vae_score": {"n_train": 200, "n_test": 100},
 }
 ONE_UNIT = {"irs", "d_lsbd", "independence_score"}  # not each code for itself, but all together
-DAILY, SLOW = 4, 60
 SEARCH: dict[str, Any] = {
     "deadline": None,
     "derandomize": True,
     "database": None,
     "suppress_health_check": list(HealthCheck),
 }
+TIMES = pytest.mark.parametrize("times", [4, pytest.param(60, marks=pytest.mark.slow)])
+
+
+def search(law: Callable[[Case], None], times: int) -> None:
+    settings(max_examples=times, **SEARCH)(given(case=CASES)(law))()
 
 
 def headline(name: str, case: Case, codes: FloatArray) -> float | None:
@@ -129,18 +134,9 @@ def check(name: str, case: Case) -> None:
 
 
 @pytest.mark.parametrize("name", PLAIN)
-@settings(max_examples=DAILY, **SEARCH)
-@given(case=CASES)
-def test_no_case_breaks_what_is_declared(name: str, case: Case) -> None:
-    check(name, case)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", PLAIN)
-@settings(max_examples=SLOW, **SEARCH)
-@given(case=CASES)
-def test_no_case_of_many_breaks_what_is_declared(name: str, case: Case) -> None:
-    check(name, case)
+@TIMES
+def test_no_case_breaks_what_is_declared(name: str, times: int) -> None:
+    search(lambda case: check(name, case), times)
 
 
 def check_udr(case: Case, alpha: Any) -> None:
@@ -157,15 +153,6 @@ def check_udr(case: Case, alpha: Any) -> None:
 
 
 @pytest.mark.parametrize("alpha", [pytest.param("cv", marks=pytest.mark.lengthy), 0.1])
-@settings(max_examples=DAILY, **SEARCH)
-@given(case=CASES)
-def test_no_case_breaks_what_udr_declares(alpha: Any, case: Case) -> None:
-    check_udr(case, alpha)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("alpha", ["cv", 0.1])
-@settings(max_examples=SLOW, **SEARCH)
-@given(case=CASES)
-def test_no_case_of_many_breaks_what_udr_declares(alpha: Any, case: Case) -> None:
-    check_udr(case, alpha)
+@TIMES
+def test_no_case_breaks_what_udr_declares(alpha: Any, times: int) -> None:
+    search(lambda case: check_udr(case, alpha), times)

@@ -109,15 +109,6 @@ def test_factors_in_an_array_are_all_factors() -> None:
     assert Representation.of(np.eye(N, 2), gap).names == ("factor_0", "factor_1")
 
 
-def test_codes_and_factors_are_swapped_only_where_all_of_them_look_so() -> None:
-    rng = np.random.default_rng(0)
-    levels, real = rng.integers(0, 3, (90, 2)), rng.standard_normal((90, 2))
-    with pytest.raises(ValueError, match="are codes and factors swapped"):
-        Representation.of(levels, real)
-    for codes, factors in ((np.c_[levels[:, 0], real[:, 0]], real), (levels, np.c_[levels[:, 0], real[:, 0]])):
-        assert len(Representation.of(codes, factors)) == 90
-
-
 def test_numbers_are_levels_where_they_are_few_and_repeat() -> None:
     few, many = np.arange(float(MOST_LEVELS)), np.arange(MOST_LEVELS + 1.0)
     assert guess_kind(np.repeat(few, 5)) == "ordinal"

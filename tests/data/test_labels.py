@@ -117,12 +117,6 @@ def test_only_labels_in_use_leave_rows_out() -> None:
     assert len(held) == len(held.log_variances) == N
 
 
-def test_nan_in_a_plain_matrix_leaves_its_row_out() -> None:
-    factors = np.stack([SHAPE.astype(float), HUE], axis=1)
-    factors[7, 0] = np.nan
-    assert unbraid.score(CODES, factors, metrics=["mig"]).to_dict()["input"]["n_samples"] == N - 1
-
-
 def test_angles_on_a_few_even_steps_are_levels_of_a_circle() -> None:
     steps = np.arange(N) % 8
     for length in (360, 2 * np.pi, 24):
@@ -162,12 +156,6 @@ def test_rounded_angles_close_the_circle_where_every_step_has_one(
     assert sizes(off) is None
     assert steps == 3 or sizes(np.delete(angles, steps // 2)) is None
     assert read_labels({"turn": angles}, period={"turn": length}).factors[:, 0].tolist() == [*range(steps), 0]
-
-
-def test_angles_in_single_precision_are_steps() -> None:
-    angles = np.arange(64, dtype=np.float32) * np.float32(2 * np.pi / 64)
-    held = Representation.of(CODES[:64], {"turn": angles}, kinds={"turn": "cyclic"})
-    assert (held.sizes, held.factors[:, 0].tolist()) == ((64,), list(range(64)))
 
 
 def test_other_angles_are_radians_whichever_their_period_and_turn() -> None:

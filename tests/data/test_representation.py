@@ -124,17 +124,6 @@ def test_factors_of_a_parquet_file_of_codes_are_read_as_those_of_a_frame(tmp_pat
     assert loaded.factors[:, 2].tolist() == at.tolist(), "days"
 
 
-def test_booleans_beside_numbers_are_classes_in_a_parquet_file_as_in_a_frame(tmp_path: Path) -> None:
-    pandas = pytest.importorskip("pandas")
-    at = np.arange(12)
-    labels = pandas.DataFrame({"on": at % 2 == 0, "level": at % 5})
-    of_codes = {"code_0": np.arange(12.0), **{f"factor_{name}": labels[name] for name in labels}}
-    pandas.DataFrame(of_codes).to_parquet(tmp_path / "codes.parquet")
-    loaded, expected = Representation.load(tmp_path / "codes.parquet"), Representation.of(np.ones((12, 1)), labels)
-    assert (loaded.kinds, loaded.levels, loaded.notes) == (expected.kinds, expected.levels, expected.notes)
-    assert loaded.kinds == ("categorical", "ordinal")
-
-
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize("factors", [np.array([[0, 1], [np.nan, 2], [2, 0], [1, 3]]), np.eye(4, 2, dtype=bool)])
 def test_what_is_known_of_factors_stays_known_where_some_are_missing_or_booleans(

@@ -8,7 +8,6 @@ import torch
 from torch import nn
 
 from tests.families.members import FAMILIES, draws_of
-from tests.families.plain import position
 from unbraid.base.types import FloatArray
 from unbraid.families.family_table import find_family
 from unbraid.families.weak_de import ClassPrior
@@ -72,30 +71,6 @@ def test_numbers_are_drawn_from_the_right_distributions_apart_and_anew(family: s
     for one, other in combinations(flat, 2):
         n = min(len(flat[one]), len(flat[other]))
         assert abs(np.corrcoef(flat[one][:n], flat[other][:n])[0, 1]) < 5 / n**0.5
-
-
-# All that a member is told about, in one batch: which images.
-TOLD = {
-    "ada_gvae": ("pairs", 120, {}),
-    "ada_ml_vae": ("pairs", 120, {}),
-    "lsbd_vae": ("groups", 40, {}),
-    "quessard": ("trajectories", 4, {"trajectories_at_once": 50}),
-    "forward_vae": ("transitions", 200, {}),
-    "parted_vae": ("labelled", 24, {"labels": 24}),
-    "mtd": ("images", 30, {"labels": 30}),
-}
-
-
-@pytest.mark.parametrize("family", TOLD)
-def test_members_with_other_seeds_are_told_of_other_images(family: str) -> None:
-    name, batch_size, settings = TOLD[family]
-
-    def told(seed: int) -> list[list[int]]:
-        items = draws_of(family, 1, batch_size=batch_size, seed=seed, **settings)[0].batch[name]
-        return sorted([position(image) for image in item.reshape(-1, 2, 1, 3)] for item in items)
-
-    assert told(0) == told(0)
-    assert told(0) != told(1)
 
 
 def test_a_uniform_prior_fills_the_cube_from_minus_one_to_one() -> None:

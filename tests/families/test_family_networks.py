@@ -125,7 +125,7 @@ def repeated(values: Tensor) -> Tensor:
 
 
 @pytest.mark.parametrize(("channels", "latents"), [(1, 10), (3, 4)])
-def test_layers_and_parameters_of_the_convolutional_pair(channels: int, latents: int) -> None:
+def test_layers_of_the_convolutional_pair(channels: int, latents: int) -> None:
     encoder, decoder = CONV((64, 64, channels), 2 * latents, latents)
     assert layers(encoder) == [
         f"conv4/2 {channels}-32", "relu", "conv4/2 32-32", "relu", "conv4/2 32-64", "relu", "conv4/2 64-64", "relu",
@@ -135,10 +135,6 @@ def test_layers_and_parameters_of_the_convolutional_pair(channels: int, latents:
         f"fc {latents}-256", "relu", "fc 256-1024", "relu", "up4/2 64-64", "relu", "up4/2 64-32", "relu",
         "up4/2 32-32", "relu", f"up4/2 32-{channels}",
     ]  # fmt: skip
-    convolutions = 32 * (16 * channels + 1) + 32 * (16 * 32 + 1) + 64 * (16 * 32 + 1) + 64 * (16 * 64 + 1)
-    assert count(encoder) == convolutions + 256 * 1025 + 2 * latents * 257
-    up = 64 * (16 * 64 + 1) + 32 * (16 * 64 + 1) + 32 * (16 * 32 + 1) + channels * (16 * 32 + 1)
-    assert count(decoder) == 256 * (latents + 1) + 1024 * 257 + up
 
 
 def test_what_the_convolutional_pair_does() -> None:
@@ -164,16 +160,13 @@ def test_what_the_convolutional_pair_does() -> None:
 # LSBD table 2, and the pair for rows and small images.
 
 
-def test_layers_and_parameters_of_the_dense_pairs() -> None:
+def test_layers_of_the_dense_pairs() -> None:
     encoder, decoder = DENSE((16, 16, 3), 20, 10)
     assert layers(encoder) == ["fc 768-256", "relu", "fc 256-256", "relu", "fc 256-20"]
     assert layers(decoder) == ["fc 10-256", "relu", "fc 256-256", "relu", "fc 256-768"]
     encoder, decoder = NETWORKS["dense_norm"]((64, 64, 1), 19, 7)
     assert layers(encoder) == ["fc 4096-512", "relu", "bn 512", "fc 512-256", "relu", "bn 256", "fc 256-19"]
     assert layers(decoder) == ["fc 7-256", "relu", "bn 256", "fc 256-512", "relu", "bn 512", "fc 512-4096"]
-    norms = 2 * (512 + 256)
-    assert count(encoder) == 512 * 4097 + 256 * 513 + 19 * 257 + norms
-    assert count(decoder) == 256 * 8 + 512 * 257 + 4096 * 513 + norms
 
 
 @pytest.mark.parametrize("name", ["dense", "dense_norm"])
@@ -275,7 +268,6 @@ def test_the_discriminator_of_the_factor_vae() -> None:
     discriminator = untrained_at((64, 64, 1), "factor_vae")["discriminator"]
     hidden = ["fc 1000-1000", "leaky 0.2"] * 5
     assert layers(discriminator) == ["fc 10-1000", "leaky 0.2", *hidden, "fc 1000-2"]
-    assert count(discriminator) == 11 * 1000 + 5 * 1001 * 1000 + 2 * 1001
 
 
 def test_the_critic_of_info_gan_is_the_encoder_with_a_score_and_as_many_means_as_codes() -> None:

@@ -50,8 +50,7 @@ def in_chunks(images: Tensor, size: int) -> Callable[[], Iterable[Tensor]]:
     return lambda: images.split(size)
 
 
-@pytest.mark.parametrize("name", SHAPES)
-@pytest.mark.parametrize("chunk", [1000, 37])
+@pytest.mark.parametrize(("name", "chunk"), [("dense", 1000), ("dense", 37), ("iterated", 37), ("table", 37)])
 def test_components_codes_and_decoded_images_are_scikit_learns(name: str, chunk: int) -> None:
     images = data(SHAPES[name])
     rows = images.flatten(1).double().numpy()
@@ -71,19 +70,6 @@ def test_components_codes_and_decoded_images_are_scikit_learns(name: str, chunk:
     decoded = peer.inverse_transform(peer.transform(rows))
     assert model.decode(codes).shape == images.shape
     np.testing.assert_allclose(model.decode(codes).flatten(1), decoded, atol=1e-4)
-
-
-@pytest.mark.parametrize("name", SHAPES)
-def test_the_largest_entry_of_each_component_is_positive(name: str) -> None:
-    _, components, _ = principal_components(in_chunks(data(SHAPES[name]), 50), 5)
-    assert (components.gather(1, components.abs().argmax(1, keepdim=True)) > 0).all()
-
-
-def test_all_components_give_the_images_back() -> None:
-    images = data((7,))
-    model = PrincipalComponents((7,), 7)
-    model.fit(in_chunks(images, 50))
-    torch.testing.assert_close(model.decode(model.encode(images)), images, rtol=0, atol=1e-5)
 
 
 def test_a_fitted_model_is_its_state() -> None:

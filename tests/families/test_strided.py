@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from unbraid.families import strided
-from unbraid.families.strided import MANY, Doubling, Halving, over_patches
+from unbraid.families.strided import MANY, Doubling, Halving
 
 Sides: TypeAlias = tuple[int, int]
 Layer: TypeAlias = Doubling | Halving
@@ -104,15 +104,6 @@ def test_in_bfloat16_they_err_no_more_than_pytorch(kind, channels, way):
         errors.append([(one - other).detach().square().mean().sqrt() for one, other in zip(made, truths, strict=True)])
     for ours, theirs in zip(*errors, strict=True):
         assert ours < most * theirs
-
-
-def test_a_product_over_patches_is_the_gradient_of_the_weight():
-    for odd in ODD:
-        images, weight, bias = example(Halving, 3, odd)
-        values = functional.conv2d(images, weight, bias, stride=2, padding=1)
-        upstream = torch.randn(values.shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-        (wanted,) = torch.autograd.grad(values, weight, upstream)
-        torch.testing.assert_close(over_patches(images, upstream), wanted, rtol=TIGHT, atol=TIGHT)
 
 
 @pytest.mark.parametrize("kind", [Halving, Doubling])

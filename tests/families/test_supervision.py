@@ -237,6 +237,8 @@ def test_supervision_is_a_function_of_the_seed_and_counted(family: str) -> None:
             np.testing.assert_array_equal(values, same.items[name].known[told])
             assert values.shape == other.items[name].known[told].shape
             assert len(values) == len(items.positions)
+    differ = any((items.positions != other.items[name].positions).any() for name, items in one.items.items())
+    assert differ or family == "mtd", "which labels all images unless asked otherwise"
 
 
 @pytest.mark.parametrize(("family", "settings"), [
@@ -252,10 +254,10 @@ def test_supervision_is_a_function_of_the_seed_and_counted(family: str) -> None:
 def test_interrupted_supervised_trainings_end_as_if_never_stopped(family, settings, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(loop, "REPORT_SECONDS", 0.0)
     monkeypatch.setattr(loop, "CURVE_POINTS", 4)
-    plan = Plan(family, steps=23, batch_size=16, device="cpu", precision="float32")
+    plan = Plan(family, steps=14, batch_size=16, device="cpu", precision="float32")
     members = [member(family, 3, network="dense", learning_rate=1e-3, **settings)]
     whole = train_here(plan, members, TINY)
-    for stop in (2, 11, 18):
+    for stop in (2, 11):
         with pytest.raises(KeyboardInterrupt):
             train_here(plan, members, TINY, folders=[tmp_path], report=interrupted_at(stop))
     resumed = train_here(plan, members, TINY, folders=[tmp_path])

@@ -16,7 +16,6 @@ from unbraid.families.family_table import FAMILIES
 from unbraid.families.weak_de import (
     ClassPrior,
     class_moves,
-    tanh_layers,
 )
 from unbraid.training.population import make_context, make_population
 
@@ -210,11 +209,6 @@ def test_relations_lead_to_the_neighbours() -> None:
 def test_nothing_leads_to_a_class_that_was_not_fitted() -> None:
     prior, _, _ = fitted_prior()  # 5 classes in a circle; known are 1, 3, 4
     assert prior.moved(torch.tensor([[3, 3], [4, 4], [1, 1]])).tolist() == [[4, 3], [4, 3], [1, 1]]
-
-
-def test_depth_counts_hidden_layers() -> None:
-    sizes = [(each.in_features, each.out_features) for each in tanh_layers(9, 8, 20, 3) if hasattr(each, "in_features")]
-    assert sizes == [(9, 20), (20, 20), (20, 20), (20, 8)]
 
 
 ROW = FAMILIES["weak_de"]

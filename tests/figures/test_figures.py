@@ -69,11 +69,6 @@ def test_every_figure_can_be_drawn_and_has_data(name: str, plain: Plain) -> None
     assert FIGURES[name].title
 
 
-@pytest.mark.parametrize("name", ["information", "kl"])
-def test_figures_of_codes_can_be_drawn_of_a_run(name: str, sources: dict[str, Source]) -> None:
-    assert draw(name, sources["run"]).figure.axes
-
-
 def test_information_is_that_of_mig_and_squares_follow_it(plain: Plain) -> None:
     drawn = plain("information", "codes")
     held = representation()
@@ -146,12 +141,6 @@ def test_circles_turned_back_are_as_dispersed_as_the_metric_says(plain: Plain) -
             np.testing.assert_allclose(dots, back)
             np.testing.assert_allclose(np.linalg.norm(back, axis=1), np.linalg.norm(before, axis=1))
             assert title == f"{factor}: D_LSBD {((back - back.mean(axis=0)) ** 2).sum(axis=1).mean():.3f}"
-
-
-def test_circles_of_a_run_encode_the_whole_grid(plain: Plain) -> None:
-    drawn = plain("circles", "run")
-    assert len(drawn.figure.axes) == 4
-    assert table(drawn)["factor"].count("x") == table(drawn)["factor"].count("y") == 64
 
 
 def test_kl_falls_and_says_what_is_informative(sources: dict[str, Source]) -> None:
@@ -345,7 +334,7 @@ def test_names_are_text_whatever_they_hold(tmp_path: Path) -> None:
     named = type(held)(held.codes, held.factors, held.log_variances, names, held.kinds, held.sizes)
     named.save(tmp_path / "named.npz")
     source = open_source(tmp_path / "named.npz")
-    for name in ("information", "important-codes", "latents", "circles"):
+    for name in ("important-codes", "circles"):
         drawn = draw(name, source)
         drawn.figure.draw_without_rendering()  # a name that is read as mathematics fails here
         assert names[3] in set(table(drawn)["factor"])

@@ -315,7 +315,7 @@ HEADS = {"optimum": linear_accuracy, "paper": partial(linear_accuracy, training=
 
 @cache
 def where_they_stood(head: str) -> FloatArray:
-    factors = grid_factors(3)[::2]
+    factors = grid_factors(2)[::2]
     return HEADS[head](entangled_codes(factors), factors, seed=1).accuracy
 
 
@@ -323,7 +323,7 @@ def where_they_stood(head: str) -> FloatArray:
 @pytest.mark.parametrize("change", ["codes", "factors"])
 def test_heads_do_not_depend_on_where_codes_and_factors_stand(head: str, change: str) -> None:
     """Nor on signs, units and dead codes, nor on how levels are called: draws belong to codes and levels."""
-    factors = grid_factors(3)[::2]
+    factors = grid_factors(2)[::2]
     codes = entangled_codes(factors)
     expected = where_they_stood(head)
     if change == "codes":

@@ -88,7 +88,7 @@ def test_degenerate_matrices() -> None:
     ("importance", "metric"), [("lasso", dci_lasso), ("forest", dci_forest), ("boosted", dci_boosted)]
 )
 def test_importances_are_those_of_dci(importance: Predictor, metric: Callable[..., DCI]) -> None:
-    factors = grid_factors(12)
+    factors = grid_factors(3)
     result = amari(entangled_codes(factors), factors, importance=importance, seed=2)
     expected = metric(entangled_codes(factors), factors, seed=2)
     np.testing.assert_array_equal(result.importance, expected.importance)

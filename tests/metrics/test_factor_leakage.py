@@ -6,8 +6,6 @@ import pytest
 from tests.examples import entangled_codes, grid_factors, perfect_codes
 from unbraid.base.types import FloatArray
 from unbraid.metrics import factor_leakage
-from unbraid.metrics._shared.inputs import check_inputs
-from unbraid.metrics.factor_leakage import leakage_of_noise
 
 
 def leakage_by_loops(information: FloatArray) -> dict[str, float]:
@@ -64,11 +62,3 @@ def test_a_factor_that_no_code_knows_counts_as_spread_evenly() -> None:
     assert result.per_factor == pytest.approx([0.0, 1.0], abs=1e-12)
     assert result.notes == ("factor 1 no code has information on it: it counts as spread evenly",)
     assert factor_leakage(np.zeros((12, 2)), factors).nm_auc == 1.0
-
-
-@pytest.mark.parametrize("n_codes", [2, 3, 10])
-def test_chance_is_what_shuffled_rows_score(n_codes: int) -> None:
-    rng = np.random.default_rng(0)
-    factors, codes = rng.integers(0, 4, (300, 3)), rng.standard_normal((300, n_codes))
-    scores = [factor_leakage(rng.permutation(codes), factors).nm_auc for _ in range(100)]
-    assert leakage_of_noise(check_inputs(codes, factors)).score == pytest.approx(np.mean(scores), abs=0.03)

@@ -158,10 +158,3 @@ def test_noise_scores_what_shuffled_rows_do(tail: bool) -> None:
     expected = irs_of_noise(check_inputs(codes, factors))
     assert expected.score == pytest.approx(np.mean(shuffled), abs=0.02)
     assert expected.score == pytest.approx(0.75 if tail else 0.34, abs=0.03)
-
-
-def test_what_noise_scores_is_told_by_few_of_many_rows() -> None:
-    factors = np.tile(grid_factors(1), (400, 1))
-    codes = np.random.default_rng(1).standard_normal((len(factors), 2))
-    expected = irs_of_noise(check_inputs(codes, factors))
-    assert irs(codes, factors).score == pytest.approx(expected.score, abs=0.03)

@@ -111,14 +111,6 @@ def test_the_ceiling_of_dependent_factors_is_what_they_score_themselves() -> Non
     assert "; so do" not in note
 
 
-def test_further_pairs_of_dependent_factors_are_counted() -> None:
-    factors = np.random.default_rng(0).integers(0, 4, (2000, 2))
-    for columns, said in (([0, 0, 1, 1], "; so does 1 more pair"), ([0, 0, 0, 1], "; so do 2 more pairs")):
-        codes = perfect_codes(several := factors[:, columns])
-        (note,) = [note for note in mig(codes, several).notes if "depend on each other" in note]
-        assert note.endswith(said)
-
-
 def test_dependence_is_not_read_from_more_combinations_than_rows() -> None:
     for size, said in ((30, True), (32, False)):
         levels = np.random.default_rng(0).permutation(np.arange(1000) % size)

@@ -167,7 +167,7 @@ def test_perceptrons_learn_what_those_of_torch_learn(
         labels = torch.tensor(rows.levels.levels[:, 2])
         torch.manual_seed(seed)
         head = torch.nn.Sequential(torch.nn.Linear(3, 256), torch.nn.ReLU(), torch.nn.Linear(256, 8))
-        optimizer = torch.optim.Adam(head.parameters())
+        optimizer = torch.optim.Adam(head.parameters(), fused=True)
         rates = [1e-3] * 75 if training == "paper" else np.linspace(0.01, 0, 41)[1::2]  # middles of 20 parts
         for rate in rates:
             optimizer.param_groups[0]["lr"] = float(rate)

@@ -2,6 +2,7 @@
 
 import json
 import statistics
+from functools import cache
 from itertools import permutations
 from typing import Any
 
@@ -10,6 +11,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from unbraid.base.types import FloatArray
 from unbraid.files.table_formats import Table
 from unbraid.scoring.agreement import agreement, predictors
 from unbraid.scoring.agreement_tables import _cell, of_predictors
@@ -85,9 +87,12 @@ def test_directions_are_those_of_the_metrics() -> None:
 
 def share_of_orders(value: float, n: int) -> float:
     """How many of all orders of n ranks agree or disagree as much."""
-    ranks = np.arange(n)
-    found = np.array([np.corrcoef(ranks, order)[0, 1] for order in permutations(range(n))])
-    return float((np.abs(found) >= abs(value) - 1e-9).mean())
+    return float((np.abs(of_orders(n)) >= abs(value) - 1e-9).mean())
+
+
+@cache
+def of_orders(n: int) -> FloatArray:
+    return np.array([np.corrcoef(range(n), order)[0, 1] for order in permutations(range(n))])
 
 
 @pytest.mark.parametrize("method", ["spearman", "pearson"])
@@ -134,16 +139,16 @@ def test_runs_that_are_each_a_setting_of_their_own_have_scipys_p(method: Any) ->
 
 @pytest.mark.parametrize("alike", [0.0, 0.5, 0.8])
 def test_null_studies_seldom_have_a_star(alike: float) -> None:
-    """Five columns that have nothing to do with each other, seeds of a setting alike: of 200 studies few have one."""
+    """Five columns that have nothing to do with each other, seeds of a setting alike: of 100 studies few have one."""
     rng, starred = np.random.default_rng(0), 0
-    for _ in range(200):
+    for _ in range(100):
         shared = np.repeat(rng.standard_normal((12, 5)), 8, axis=0)
         values = np.sqrt(alike) * shared + np.sqrt(1 - alike) * rng.standard_normal((96, 5))
         frame = pd.DataFrame(values, columns=list("abcde")).assign(family="vae", setting=np.repeat(np.arange(12), 8))
         found = agreement(frame, list("abcde"), by=None)
         assert all(each.p_holm >= each.p for each in found.correlations)
         starred += any(each.p_holm < 0.05 for each in found.correlations)
-    assert starred <= 16  # 10 of 200, and luck
+    assert starred <= 10  # 5 of 100, and luck
 
 
 def test_what_cannot_be_correlated_is_left_out_with_the_reason_and_never_nan() -> None:
@@ -317,19 +322,6 @@ def test_setting_means_are_a_frame_to_correlate_over_settings_as_the_paper() -> 
     expected = FRAME.groupby(["family", "setting"])[["mig.score", "udr.score"]].mean()
     assert found.value == pytest.approx(stats.pearsonr(expected["mig.score"], expected["udr.score"]).statistic)
     assert found.n == 6
-
-
-@pytest.mark.parametrize(("settings", "least"), [(3, 1 / 3), (4, 2 / 24), (5, 2 / 120)])
-@pytest.mark.parametrize("method", ["spearman", "pearson"])
-def test_settings_in_order_are_no_more_certain_than_their_orders_allow(settings: int, least: float, method: Any):
-    values = np.repeat(np.arange(settings, dtype=float), 2) + np.tile([0.0, 0.1], settings)
-    frame = pd.DataFrame({
-        "family": "vae", "setting": [f"beta={int(value)}" for value in values], "mig.score": values,
-        "sap.score": 2 * values,
-    })  # fmt: skip
-    (found,) = agreement(frame, ["mig.score", "sap.score"], method=method).correlations
-    assert (found.value, found.settings) == (pytest.approx(1), settings)
-    assert found.p == pytest.approx(least)
 
 
 def test_means_of_equal_hyperparameters_stay_equal():

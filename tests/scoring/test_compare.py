@@ -202,17 +202,6 @@ def test_who_is_better_is_computed_with_the_corrected_p() -> None:
     assert [each.better for each in _decided(found[:1], {"mig": True}, 0.01)] == ["a"], "at most alpha decides"
 
 
-def test_a_difference_that_the_correction_takes_away_makes_no_model_better() -> None:
-    models = {"a": GOOD, "b": model(0.36, 4), "c": model(0.33, 5)}
-    sure = unbraid.compare(models, metrics="mig", confidence=(0.95, 20)).differences[0]
-    assert sure.p_holm == pytest.approx(3 * sure.p), "the least of three"
-    assert sure.p_holm < 1
-    between = 1 - (sure.p + sure.p_holm) / 2
-    assert unbraid.compare(models, metrics="mig", confidence=(between, 20)).differences[0].better == ""
-    least = 1 - 1.01 * sure.p_holm
-    assert unbraid.compare(models, metrics="mig", confidence=(least, 20)).differences[0].better == "a"
-
-
 def sample(n_samples: int, seed: int, noise: float = 0.3) -> Representation:
     rng = np.random.default_rng(seed)
     factors = np.stack([rng.integers(0, size, n_samples) for size in (3, 4)], axis=1)
@@ -255,17 +244,10 @@ def test_the_larger_model_is_the_mean_of_a_plain_loop_over_disjoint_subsets() ->
         "few": (80, 1),
         "many": (80, 3),
     }
-    head, ((_, own_cell, cell),) = found.table()
+    head, ((_, _, cell),) = found.table()
     assert head == ["metric", "few (80 rows)", "many (3 × 80 rows)"]
-    page = found.text("page.html")
-    assert all(each in page for each in head[1:])
     assert cell.strip("*") == f"{np.mean(scores):.3f} ± {half_width:.3f}"
-    assert own_cell.strip("*").startswith(f"{found.cards['few']['med'].score:.3f} ± ")
-    assert "80 rows, unpaired; many: 3 × 80 rows of 300; ±" in found.footnote
-    assert found.notes[1] == (
-        "scores depend on the number of rows: many is scored on 3 disjoint subsets of 80 of its 300 rows, drawn with "
-        "the seed, which count as much as those of the smallest model"
-    )
+    assert found.notes[1].startswith("scores depend on the number of rows: many is scored on 3 disjoint subsets of 80")
 
 
 def test_what_is_compared_of_equal_numbers_of_rows_is_what_the_cards_say() -> None:
@@ -322,17 +304,6 @@ def test_a_metric_that_a_subset_cannot_be_scored_by_is_left_out() -> None:
         ValueError, match="nothing to compare: .*not compared: mig: no interval for many .*differs in 1 of 600 rows"
     ):
         unbraid.compare(models, metrics="mig", confidence=(0.95, 4))
-
-
-def test_lower_is_better_of_errors() -> None:
-    found = unbraid.compare({"good": GOOD, "bad": BAD}, metrics=["factor_leakage"], confidence=(0.95, 20))
-    head, ((name, good, bad),) = found.table()
-    assert head == ["metric", "good", "bad"]
-    assert name == "factor_leakage ↓"
-    assert found.differences[0].difference < 0
-    assert found.differences[0].better == "good"
-    assert good.startswith("**")
-    assert not bad.startswith("**")
 
 
 def test_rows_in_another_order_are_matched_by_their_factors_where_no_two_are_alike(tmp_path: Path) -> None:

@@ -202,7 +202,7 @@ def test_how_often_and_how() -> None:
 @pytest.mark.lengthy
 def test_p_is_low_of_what_is_related_and_seldom_of_what_is_not() -> None:
     low = {"related": 0, "unrelated": 0}
-    for sample in range(30):
+    for sample in range(20):
         rng = np.random.default_rng(sample)
         effects = rng.integers(0, 3, 25)[:, None]
         factors = np.where(rng.random((25, 8)) < 0.8, effects, rng.integers(0, 3, (25, 8))).ravel()
@@ -215,8 +215,8 @@ def test_p_is_low_of_what_is_related_and_seldom_of_what_is_not() -> None:
                 .null
             )
             low[name] += null is not None and null.p <= 0.05
-    assert low["related"] >= 25
-    assert low["unrelated"] <= 6
+    assert low["related"] >= 17
+    assert low["unrelated"] <= 4
 
 
 def test_of_unrelated_walks_shifts_seldom_tell_anything() -> None:
@@ -328,7 +328,7 @@ def test_subsets_are_disjoint_and_of_as_many_groups_and_rows(n_groups: int, n_ro
 @pytest.mark.lengthy
 def test_compare_is_fair_to_models_of_unequal_numbers_of_groups() -> None:
     low, n_subsets = 0, set()
-    for seed in range(40):
+    for seed in range(25):
         rng = np.random.default_rng(seed)
         models = {"few": of_groups(10, 20, rng), "many": of_groups(40, 20, rng)}
         found = unbraid.compare(models, metrics="mig", confidence=(0.95, 10))
@@ -336,7 +336,7 @@ def test_compare_is_fair_to_models_of_unequal_numbers_of_groups() -> None:
         n_subsets.add(found.compared["many"].n_subsets)
         assert any("on 4 disjoint subsets of 10 of its 40 groups, 200 of" in note for note in found.notes)
     assert n_subsets == {4}
-    assert low <= 5
+    assert low <= 4
     rng = np.random.default_rng(0)
     better = {"few": of_groups(12, 30, rng, 0.1), "many": of_groups(40, 50, rng, 1.5)}
     decided = unbraid.compare(better, metrics="mig", confidence=(0.95, 10))

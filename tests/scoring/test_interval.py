@@ -163,7 +163,7 @@ def test_pairs_of_halves_show_terms_of_two_rows_about_as_they_are(method: Resamp
     """
     draw, n = np.random.default_rng(3), 200
     scores = []
-    for seed in range(200):
+    for seed in range(120):
         x = draw.standard_normal((n, 3))
         rows = [draw_part(n, None, method, seed, number) for number in range(method.n_parts)]
         one, *others = np.array([x[each].mean(axis=0) for each in rows]).T

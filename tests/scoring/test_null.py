@@ -220,21 +220,6 @@ def test_of_each_shuffle_every_metric_says_what_it_says_of_these_rows_alone() ->
     assert len(set(informative.scores)) > 1
 
 
-def test_a_gap_moves_with_the_factors_that_it_is_made_of() -> None:
-    """Given row by row, or as a condition that the factors of a row meet."""
-    rng = np.random.default_rng(5)
-    factors = np.stack([rng.integers(0, 4, 600), rng.integers(0, 4, 600)], axis=1)
-    given = Representation(factors + 0.5 * rng.standard_normal((600, 2)), factors)
-    gap = (factors == 0).all(axis=1)
-    masked, met = (
-        unbraid.score(given, metrics="zero_shot", null=3, held_out=each).scored["zero_shot"].null
-        for each in (gap, lambda those: (those == 0).all(axis=1))
-    )
-    assert masked is not None
-    assert met is not None
-    assert masked.scores.tolist() == met.scores.tolist()
-
-
 def test_whole_objects_are_shuffled_among_themselves() -> None:
     space = FactorSpace(("turn", "kind"), (8, 3), ("cyclic", "categorical"))
     grid = space.grid()

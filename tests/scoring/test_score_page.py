@@ -1,6 +1,5 @@
 import json
 import re
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from html.parser import HTMLParser
@@ -15,10 +14,8 @@ from unbraid import Representation, ScoreCard, score
 from unbraid.base.printable import printable
 from unbraid.base.types import FloatArray, IntArray
 from unbraid.base.version import VERSION
-from unbraid.data import FactorSpace
 from unbraid.metrics import METRICS, Metric
 from unbraid.metrics._shared.chance import Noise
-from unbraid.metrics.d_lsbd import d_lsbd
 from unbraid.scoring import score_page as card_page
 from unbraid.scoring.card import Scored, load_beside
 from unbraid.scoring.diagnosis import CodeDiagnosis, Diagnosis, FactorDiagnosis
@@ -183,11 +180,7 @@ def test_every_score_is_there_with_direction_range_meaning_and_blind_spot(html: 
         assert scored.metric.summary in text
         assert f"Limitations: {scored.metric.limitations}" in text
         assert scored.metric.source in text
-    assert "↑ higher 0 to 1" in text
     assert "my:trees disentanglement 0.500 ± 0.062" in text
-    assert "completeness 0.125" in text
-    assert "factor value accuracy shape left out 0.500 size 0.250 0.500 hue 0.250 0.500" in text
-    assert "factor <0> left out & noted" in text
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -253,10 +246,10 @@ def test_names_are_text_wherever_they_appear() -> None:
         lambda z, y: (z[:, :1], y[:, 1:2]),
         lambda z, y: (np.zeros_like(z), y),
         lambda z, y: (np.tile(z, 12), y),
-        lambda z, y: (z, np.tile(y, 10)),
+        lambda z, y: (z, np.tile(y, 4)),
         lambda z, y: (z, y + np.random.default_rng(0).uniform(-0.4, 0.4, y.shape)),
     ],
-    ids=["one factor", "one code", "one of each", "all dead", "48 codes", "30 factors", "continuous"],
+    ids=["one factor", "one code", "one of each", "all dead", "48 codes", "12 factors", "continuous"],
 )
 def test_inputs_of_any_shape_have_a_page(change: Callable[..., tuple[FloatArray, FloatArray]]) -> None:
     card = card_of(*change(CODES, FACTORS))
@@ -324,43 +317,9 @@ def test_the_call_on_a_page_gives_the_same_numbers_of_a_circle_of_which_levels_a
     )
 
 
-def test_pyplot_stays_untouched(card: ScoreCard) -> None:
-    def figures() -> list[int]:
-        return getattr(sys.modules.get("matplotlib.pyplot"), "get_fignums", list)()
-
-    before = figures()  # tests of plots may have left some
-    assert page(card)
-    assert figures() == before
-
-
-@pytest.mark.parametrize(
-    ("number", "text"),
-    [
-        (0.1234, "0.123"),
-        (-0.5, "\u22120.500"),
-        (0.0, "0.000"),
-        (2e-5, "2.00e\u221205"),
-        (123.4, "123.4"),
-        (5e6, "5.00e+06"),
-    ],
-)
-def test_numbers_never_hide_their_magnitude(number: float, text: str) -> None:
-    assert number_text(number) == text
-
-
-def test_cyclic_factors_that_fill_their_grid_show_their_planes() -> None:
-    space = FactorSpace(("object", "turn"), (2, 12), ("categorical", "cyclic"))
-    factors = space.grid()
-    angle = factors[:, 1] * 2 * np.pi / 12
-    codes = np.column_stack([np.cos(angle), np.sin(angle), factors[:, 0]])
-    result = d_lsbd(codes, factors, kinds=space.kinds)
-    base = score(codes, factors, metrics="mig", kinds=space.kinds, names=space.names)
-    card = replace(base, scored={"d_lsbd": Scored(own(headline="score"), result, 0.0)})
-    figures = page_content(card)["symmetry"]
-    assert [figure["title"] for figure in figures] == ["turn: its plane", "turn: frequencies"]
-    assert figures[1]["text"] == "d_lsbd of this factor: 0.000."
-    assert "other factors" in figures[0]["text"]
-    Reader(page(card))
+def test_numbers_never_hide_their_magnitude() -> None:
+    texts = {0.1234: "0.123", -0.5: "\u22120.500", 0.0: "0.000", 2e-5: "2.00e\u221205", 123.4: "123.4", 5e6: "5.00e+06"}
+    assert {number: number_text(number) for number in texts} == texts
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -379,9 +338,6 @@ def test_notes_name_the_factors_that_they_count() -> None:
     ]
     assert page_content(card)["groups"][0]["rows"][0]["notes"] == notes
     assert card.to_dict()["metrics"]["t"]["notes"] == notes
-    assert [line for line in card.details().splitlines() if line.startswith("    fact")] == [
-        f"    {note}" for note in notes
-    ]
 
 
 @pytest.mark.lengthy
@@ -424,6 +380,7 @@ def test_a_number_of_another_version_of_its_metric_says_so(tmp_path: Path) -> No
     ]
     assert re.findall("computed by version [^<]*", saved_page(tmp_path / "then.json")) == told
     then = ScoreCard.load(tmp_path / "then.json")
+    assert then.to_dict()["metrics"] == saved["metrics"], "the file stays as it is"
     assert re.findall("    (computed by version .*)", then.details()) == told
     then.to_hf(tmp_path / "README.md", model="lab/beta", dataset="sprites")
     assert re.findall("- (computed by version .*)", (tmp_path / "README.md").read_text(encoding="utf-8")) == told
@@ -433,23 +390,13 @@ def test_a_number_of_another_version_of_its_metric_says_so(tmp_path: Path) -> No
         assert "computed by version" not in text
 
 
-def test_what_is_said_of_another_version_is_not_kept_in_the_file(tmp_path: Path) -> None:
-    score(CODES, FACTORS, metrics=["mig"]).save(tmp_path / "now.json")
-    saved = json.loads((tmp_path / "now.json").read_text(encoding="utf-8"))
-    saved["metrics"]["mig"]["version"] += 1
-    (tmp_path / "then.json").write_text(json.dumps(saved), encoding="utf-8")
-    assert ScoreCard.load(tmp_path / "then.json").to_dict()["metrics"]["mig"] == saved["metrics"]["mig"]
-
-
 def test_an_unwanted_factor_has_the_version_of_explicitness(tmp_path: Path) -> None:
     score(CODES, FACTORS, metrics=["mig"], unwanted="factor_0").save(tmp_path / "now.json")
     saved = json.loads((tmp_path / "now.json").read_text(encoding="utf-8"))
-    assert "computed by" not in ScoreCard.load(tmp_path / "now.json").details()
     version = METRICS["explicitness"].version
     saved["metrics"]["unwanted(factor_0)"]["version"] = version + 1
     (tmp_path / "then.json").write_text(json.dumps(saved), encoding="utf-8")
-    (note,) = re.findall("computed by .*", ScoreCard.load(tmp_path / "then.json").details())
-    assert note == (f"computed by version {version + 1} of unwanted(factor_0); unbraid {VERSION} has version {version}")
+    assert f"computed by version {version + 1} of unw" in ScoreCard.load(tmp_path / "then.json").details()
 
 
 def test_saved_scores_alone_have_a_page_without_figures_of_samples(finite: ScoreCard, tmp_path: Path) -> None:

@@ -17,11 +17,8 @@ from unbraid.show.comparison_page import comparison_page
     ("body", "fault"),
     [
         ("<script>missing()</script>", "missing is not defined"),
-        ("<script>console.error('told')</script>", "told"),
         ("<script>fetch('https://example.org').catch(() => 0)</script>", "request: https://example.org"),
-        ("<img src='beside.png'>", "request: file://.*beside.png"),
         ("<script>alert('ran')</script>", "dialog: ran"),
-        ("<script>open('about:blank')</script>", "tab: about:blank"),
     ],
 )
 def test_errors_and_requests_fail_a_page(browser: Browser, tmp_path: Path, body: str, fault: str) -> None:

@@ -58,14 +58,14 @@ def test_the_interval_is_of_settings_and_adds_distances_in_squares(folder: Path)
 def test_the_interval_holds_the_mean_as_often_as_it_says() -> None:
     """Pairs of normal columns with Pearson's r .5 have Spearman's 6 / pi arcsin(r / 2)."""
     rng, truth, inside = np.random.default_rng(0), 6 / math.pi * math.asin(0.25), 0
-    for _ in range(500):
+    for _ in range(300):
         parts = []
         for n in (20, 40):
             x, y = rng.normal(size=(2, n))
             parts.append((float(spearmanr(x, 0.5 * x + math.sqrt(0.75) * y).statistic), n))
         low, high = mean_interval(parts)
         inside += low <= truth <= high
-    assert 0.92 <= inside / 500 <= 0.98
+    assert 0.92 <= inside / 300 <= 0.98
 
 
 def test_two_settings_tell_nothing() -> None:
@@ -74,13 +74,10 @@ def test_two_settings_tell_nothing() -> None:
 
 @pytest.mark.lengthy
 def test_a_metric_of_the_zoo_agrees_with_itself() -> None:
-    for name in ("mig", "snc"):
-        (found,) = bench_metrics(name, folder=PACKAGED)
-        assert found.ranks[0].metric == name
-        assert found.ranks[0].value == 1.0
-        stored = zoo.list(PACKAGED)[name]
-        assert found.scores == pytest.approx(stored.to_dict(), abs=1e-9)
-        assert found.notes == ()  # every score inside the package is of today's versions
+    (found,) = bench_metrics("mig", folder=PACKAGED)
+    assert (found.ranks[0].metric, found.ranks[0].value) == ("mig", 1.0)
+    assert found.scores == pytest.approx(zoo.list(PACKAGED)["mig"].to_dict(), abs=1e-9)
+    assert found.notes == ()  # every score inside the package is of today's versions
 
 
 def test_lower_is_better_turns_the_order(folder: Path) -> None:

@@ -3,13 +3,11 @@
 import json
 import sys
 import zipfile
-from collections import Counter
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import unbraid
@@ -21,7 +19,6 @@ from unbraid.zoo.zoo_files import open_file, unpacked
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "evidence"))
-tool: Any = import_module("make_zoo")
 building: Any = import_module("zoo_building")
 packed: Any = import_module("zoo_writing").packed
 defects: Any = import_module("zoo_defects")
@@ -222,32 +219,3 @@ def test_the_zoo_inside_the_package() -> None:
         card = unbraid.score(zoo.load(name, PACKAGED), metrics=["mig", "sap", "mcc", "r2"], on_error="raise")
         for metric in card:
             assert models.loc[name, metric] == pytest.approx(card.scored[metric].headline, abs=1e-9)
-
-
-def test_models_inside_the_package_differ() -> None:
-    """One of each defect, then of each family in turn the weakest, the strongest, the middle one, each setting once."""
-    rows = [
-        (
-            f"{dataset}/{family}-{beta}-s{seed}",
-            dataset,
-            family,
-            f"beta={beta}",
-            ("copies",) if beta == 2 and seed else (),
-        )
-        for dataset, n_settings in (("one", 30), ("two", 30), ("three", 29), ("four", 10), ("one-12ab", 30))
-        for family in ("vae", "tcvae")
-        for beta in range(n_settings)
-        for seed in (0, 1)
-    ]
-    rows += [(f"few/vae-{beta}-s0", "few", "vae", f"beta={beta}", ()) for beta in range(tool.LEAST - 1)]
-    models = pd.DataFrame(rows, columns=["name", "dataset", "family", "setting", "defects"]).set_index("name")
-    chosen = tool.inside(models)
-    assert len(chosen) == tool.INSIDE == 24
-    assert {f"three/{family}-{beta}-s0" for family in ("vae", "tcvae") for beta in (0, 28, 14)} <= chosen
-    assert sorted(name for name in chosen if name.endswith("s1")) == [
-        f"{each}/vae-2-s1" for each in ("one", "three", "two")
-    ]
-    assert Counter(name.partition("/")[0] for name in chosen) == {"one": 8, "two": 8, "three": 8}
-    others = Counter(name.partition("/")[2] for name in chosen if not name.endswith("s1"))
-    assert max(others.values()) == 1, "a setting of one dataset is not taken of another"
-    assert not any(name.startswith("few") for name in chosen)
