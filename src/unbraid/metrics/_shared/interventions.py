@@ -16,6 +16,7 @@ from unbraid.metrics._shared.inputs import Levels, NotDefined, split_rows
 from unbraid.metrics._shared.sharing import shared
 
 ROUNDING = 1e-12
+AT_ONCE = 64  # codes, so that those of all rows stay in the cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +124,11 @@ def draw_batches(groups: Groups, n_points: int, batch_size: int, rng: np.random.
 def mean_differences(codes: FloatArray, pairs: IntArray) -> FloatArray:
     """(n_points, n_codes) mean over a batch of the absolute difference between the two codes of a pair."""
     means = np.zeros((len(pairs), codes.shape[1]))
-    _mean_differences(codes, pairs, means)
+    for first in range(0, codes.shape[1], AT_ONCE):
+        block = np.ascontiguousarray(codes[:, first : first + AT_ONCE])
+        part = np.zeros((len(pairs), block.shape[1]))
+        _mean_differences(block, pairs, part)
+        means[:, first : first + AT_ONCE] = part
     return means
 
 
@@ -147,8 +152,12 @@ def votes_of_least(
     Equals share the vote, unless the first of them wins it. Codes are of about unit variance: what differs by less than
     `ROUNDING` is equal.
     """
-    total, variances = np.zeros((2, len(batches), codes.shape[1]))
-    _variances(codes, batches, total, variances)
+    variances = np.empty((len(batches), codes.shape[1]))
+    for first in range(0, codes.shape[1], AT_ONCE):
+        block = np.ascontiguousarray(codes[:, first : first + AT_ONCE])
+        total, part = np.zeros((2, len(batches), block.shape[1]))
+        _variances(block, batches, total, part)
+        variances[:, first : first + AT_ONCE] = part
     least = variances <= variances.min(axis=1, keepdims=True) + ROUNDING
     if first_wins:
         least &= np.cumsum(least, axis=1) == 1

@@ -15,6 +15,7 @@ from unbraid.metrics._solvers.vectors import LINE, aligned, widest_vectors
 
 HIDDEN = 256
 AT_ONCE = 128  # rows that are classified together, a multiple of 4
+DEEP = 256  # rows of weights that stay in the cache, a multiple of 4
 DECAY_MEAN, DECAY_SQUARE, EPSILON = 0.9, 0.999, 1e-8
 
 # Sums in any order that the compiler fixes, fused products; infinities and NaN keep their meaning.
@@ -45,21 +46,22 @@ def _product(left: FloatArray, right: FloatArray, out: FloatArray) -> None:
     """out (rows, HIDDEN) = left (rows, inner) @ right (inner, HIDDEN); rows and inner are multiples of 4."""
     widest_vectors()
     rows, inner = left.shape
-    for i in range(0, rows, 4):
-        for row in range(i, i + 4):
-            for j in range(HIDDEN):
-                out[row, j] = ZERO
-        for k in range(0, inner, 4):
-            a00, a01, a02, a03 = left[i, k], left[i, k + 1], left[i, k + 2], left[i, k + 3]
-            a10, a11, a12, a13 = left[i + 1, k], left[i + 1, k + 1], left[i + 1, k + 2], left[i + 1, k + 3]
-            a20, a21, a22, a23 = left[i + 2, k], left[i + 2, k + 1], left[i + 2, k + 2], left[i + 2, k + 3]
-            a30, a31, a32, a33 = left[i + 3, k], left[i + 3, k + 1], left[i + 3, k + 2], left[i + 3, k + 3]
-            for j in range(HIDDEN):
-                b0, b1, b2, b3 = right[k, j], right[k + 1, j], right[k + 2, j], right[k + 3, j]
-                out[i, j] += a00 * b0 + a01 * b1 + a02 * b2 + a03 * b3
-                out[i + 1, j] += a10 * b0 + a11 * b1 + a12 * b2 + a13 * b3
-                out[i + 2, j] += a20 * b0 + a21 * b1 + a22 * b2 + a23 * b3
-                out[i + 3, j] += a30 * b0 + a31 * b1 + a32 * b2 + a33 * b3
+    for first in range(0, inner, DEEP):
+        for i in range(0, rows, 4):
+            for row in range(i, i + 4 if first == 0 else i):
+                for j in range(HIDDEN):
+                    out[row, j] = ZERO
+            for k in range(first, min(first + DEEP, inner), 4):
+                a00, a01, a02, a03 = left[i, k], left[i, k + 1], left[i, k + 2], left[i, k + 3]
+                a10, a11, a12, a13 = left[i + 1, k], left[i + 1, k + 1], left[i + 1, k + 2], left[i + 1, k + 3]
+                a20, a21, a22, a23 = left[i + 2, k], left[i + 2, k + 1], left[i + 2, k + 2], left[i + 2, k + 3]
+                a30, a31, a32, a33 = left[i + 3, k], left[i + 3, k + 1], left[i + 3, k + 2], left[i + 3, k + 3]
+                for j in range(HIDDEN):
+                    b0, b1, b2, b3 = right[k, j], right[k + 1, j], right[k + 2, j], right[k + 3, j]
+                    out[i, j] += a00 * b0 + a01 * b1 + a02 * b2 + a03 * b3
+                    out[i + 1, j] += a10 * b0 + a11 * b1 + a12 * b2 + a13 * b3
+                    out[i + 2, j] += a20 * b0 + a21 * b1 + a22 * b2 + a23 * b3
+                    out[i + 3, j] += a30 * b0 + a31 * b1 + a32 * b2 + a33 * b3
 
 
 @helper(fastmath=VECTORISED)
