@@ -20,6 +20,7 @@ from unbraid.metrics._shared.train_test_split import (
     TrainTestSplit,
     standardised_codes,
     train_test_split,
+    training_codes,
 )
 from unbraid.metrics._solvers.logistic import one_vs_rest_regression
 
@@ -99,10 +100,10 @@ def explicitness(
 @shared
 def _one_vs_rest_logits(rows: TrainTestSplit) -> tuple[list[FloatArray], tuple[str, ...]]:
     """(n_test, n_classes) per factor, and notes."""
-    codes, levels = standardised_codes(rows), rows.levels.levels[rows.train]
+    levels = rows.levels.levels[rows.train]
     positive = np.concatenate([levels[:, [k]] == np.arange(size) for k, size in enumerate(rows.sizes)], axis=1)
-    weights, converged = one_vs_rest_regression(codes[rows.train], positive)
-    logits = np.einsum("nd,dp->np", codes[rows.test], weights[:-1]) + weights[-1]
+    weights, converged = one_vs_rest_regression(training_codes(rows), positive)
+    logits = np.einsum("nd,dp->np", standardised_codes(rows)[rows.test], weights[:-1]) + weights[-1]
     notes = () if converged else ("the linear classifiers have not converged",)
     return np.split(logits, np.cumsum(rows.sizes)[:-1], axis=1), notes
 

@@ -148,7 +148,7 @@ def independence_from_actions(
 
 
 def _directions(codes: FloatArray, plane: FloatArray, free: FloatArray, still: float) -> FloatArray:
-    """(n, rank) coordinates in `plane` of unit vectors along which rows are moved; 0 where that is less than `still`."""
+    """(n, rank) coordinates in `plane` of unit vectors along which rows move; 0 where that is less than `still`."""
     moves = -codes @ free
     lengths = np.linalg.norm(moves @ plane.T, axis=1, keepdims=True)
     # A point that the action leaves in place has no direction, and overlaps with none.

@@ -25,6 +25,7 @@ from unbraid.metrics._shared.regression import (
     notes_on_blocks,
     notes_on_parts,
 )
+from unbraid.metrics._shared.sharing import shared
 from unbraid.metrics._shared.train_valid_test import train_valid_test
 
 NULL_DRAWS = 100
@@ -211,6 +212,7 @@ def _columns_of(blocks: Blocks, rows: IntArray, correlation: Correlation) -> Flo
     return columns
 
 
+@shared
 def _associations(inputs: Inputs, blocks: Blocks, rows: IntArray, correlation: Correlation) -> FloatArray:
     """`associations` on these rows, with some codes at a time in memory."""
     columns = _columns_of(blocks, rows, correlation)

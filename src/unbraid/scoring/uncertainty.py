@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from threading import Event
 from typing import TypeAlias
@@ -17,7 +17,7 @@ from unbraid.metrics import Metric, NotDefined
 from unbraid.metrics._shared.compiled import interruptible
 from unbraid.metrics._shared.inputs import Inputs, OfParts, Part, levels_by_value, part_of
 from unbraid.metrics._shared.resampling import Numbers, Resampling, draw_part
-from unbraid.metrics._shared.sharing import Store, sharing
+from unbraid.metrics._shared.sharing import Store, sharing, sharing_of_codes
 from unbraid.scoring.baselines import Baseline
 from unbraid.scoring.card import Scored
 from unbraid.scoring.card_memory import scores_at_a_time
@@ -118,7 +118,9 @@ def with_nulls(
     builtin = [name for name in on_rows if name not in own]
     # Whole objects were encoded for a metric: no trial and no series.
     on_objects: list[_Source] = [(each, Shuffle("rows", 1), [name], None) for name, each in objects.items()]
-    score_shuffles([(representation, shuffle, builtin, settings.held_out), *on_objects], most)
+    same_codes = shuffle.moved == "rows" and representation.weights is None
+    with sharing_of_codes() if same_codes else nullcontext():
+        score_shuffles([(representation, shuffle, builtin, settings.held_out), *on_objects], most)
     score_shuffles([(representation, shuffle, own, settings.held_out)], 1)
     nulls: dict[str, Null] = {}
     for name in metrics.keys() - missing.keys():

@@ -9,8 +9,8 @@ import numpy as np
 from unbraid.base.types import BoolArray, FloatArray, IntArray
 from unbraid.metrics._shared.bins import Binning, bin_codes, bin_equal_width, but_for_rounding, places
 from unbraid.metrics._shared.information import mutual_information
-from unbraid.metrics._shared.inputs import Levels, standardised
-from unbraid.metrics._shared.sharing import shared, without_sharing
+from unbraid.metrics._shared.inputs import Levels, column_slices, standardised
+from unbraid.metrics._shared.sharing import of_codes, shared, without_sharing
 from unbraid.metrics._shared.train_test_split import TrainTestSplit, varying_codes
 from unbraid.metrics._solvers.trees import as_seen
 
@@ -94,12 +94,16 @@ def notes_on_unaligned(alignment: IntArray) -> tuple[str, ...]:
 def training_information(split: TrainTestSplit, binning: Binning = "width") -> FloatArray:
     """(n_codes, n_factors) mutual information of binned codes and factors, by the training rows alone."""
     levels = Levels(split.levels.levels[split.train], split.sizes, ())
-    return np.concatenate(
-        [
-            mutual_information(without_sharing(bin_codes)(values[split.train], BINS, binning), levels)
-            for _, values in split.rows.column_blocks()
-        ]
-    )
+    stored, blocks = split.rows.stored, column_slices(*split.rows.stored.shape)
+    step, parts = _training_bins, iter([stored])
+    if len(blocks) > 1:
+        step, parts = without_sharing(step), (stored[:, block] for block in blocks)
+    return np.concatenate([mutual_information(step(part, split.train, binning), levels) for part in parts])
+
+
+@of_codes
+def _training_bins(stored: FloatArray | IntArray, train: IntArray, binning: Binning) -> IntArray:
+    return bin_codes(stored[train].astype(np.float64), BINS, binning)
 
 
 def gaps(worth: FloatArray) -> FloatArray:

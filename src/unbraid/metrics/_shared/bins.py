@@ -6,7 +6,6 @@ import numpy as np
 
 from unbraid.base.arguments import check_choice
 from unbraid.base.types import FloatArray, IntArray
-from unbraid.metrics._shared.sharing import shared
 
 Binning: TypeAlias = Literal["width", "mass"]
 CONSTANT = 1e-12  # of its largest value: a column that varies less is constant but for rounding
@@ -20,7 +19,6 @@ def but_for_rounding(values: FloatArray, bits: int) -> FloatArray:
     return np.rint(values * 2.0**bits) / 2.0**bits
 
 
-@shared
 def bin_codes(values: FloatArray, bins: int, binning: Binning, weights: FloatArray | None = None) -> IntArray:
     """(n_samples, n_columns) bin of each value, of equal width or of equal mass.
 

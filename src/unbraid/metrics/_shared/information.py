@@ -10,8 +10,8 @@ from unbraid.base.arguments import check_bins
 from unbraid.base.threads import map_ordered
 from unbraid.base.types import FloatArray, IntArray
 from unbraid.metrics._shared.bins import Binning, bin_codes, bin_equal_width
-from unbraid.metrics._shared.inputs import CONTINUOUS_BINS, Inputs, Levels, as_levels, opened
-from unbraid.metrics._shared.sharing import shared, without_sharing
+from unbraid.metrics._shared.inputs import CONTINUOUS_BINS, Inputs, Levels, as_levels, column_slices, opened
+from unbraid.metrics._shared.sharing import of_codes, shared
 
 FEW_SHUFFLED = 5_000_000  # bins, over all codes and draws, up to which they are shuffled
 ROUNDING = 1e-13  # nats: sums of logarithms leave less where there is no information at all
@@ -26,15 +26,35 @@ def binned_information(inputs: Inputs, bins: int = 20, binning: Binning = "width
 
 def bins_of_codes(inputs: Inputs, bins: int, binning: Binning) -> Iterator[tuple[slice, IntArray]]:
     """Which codes, and the bins of their values: as `Inputs.column_blocks`, and shared only where all come at once."""
-    for columns, values in inputs.column_blocks():
-        step = bin_codes if values.shape[1] == inputs.n_codes else without_sharing(bin_codes)
-        yield columns, step(values, bins, binning, inputs.weights)
+    yield from _bins_of(inputs.stored, bins, binning, inputs.weights)
 
 
-@shared
+def _bins_of(
+    stored: FloatArray | IntArray, bins: int, binning: Binning, weights: FloatArray | None
+) -> Iterator[tuple[slice, IntArray]]:
+    blocks = column_slices(*stored.shape)
+    for columns in blocks:
+        if len(blocks) == 1:
+            yield columns, _bins(stored, bins, binning, weights)
+        else:
+            yield columns, bin_codes(stored[:, columns].astype(np.float64), bins, binning, weights)
+
+
+@of_codes
+def _bins(stored: FloatArray | IntArray, bins: int, binning: Binning, weights: FloatArray | None) -> IntArray:
+    return bin_codes(stored.astype(np.float64, copy=False), bins, binning, weights)
+
+
 def rows_in_bins(inputs: Inputs, bins: int, binning: Binning) -> tuple[IntArray, ...]:
     """Of each code how many rows lie in each bin, whatever they stand for."""
-    return tuple(np.bincount(column) for _, binned in bins_of_codes(inputs, bins, binning) for column in binned.T)
+    return _rows_in_bins(inputs.stored, bins, binning, inputs.weights)
+
+
+@of_codes
+def _rows_in_bins(
+    stored: FloatArray | IntArray, bins: int, binning: Binning, weights: FloatArray | None
+) -> tuple[IntArray, ...]:
+    return tuple(np.bincount(column) for _, binned in _bins_of(stored, bins, binning, weights) for column in binned.T)
 
 
 class Tables(NamedTuple):

@@ -5,10 +5,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from unbraid.base.types import FloatArray, IntArray
-from unbraid.metrics._shared.inputs import split_rows
 from unbraid.metrics._shared.probes import BATCH, EPOCHS_OF_PAPER, LINEAR, RATE_OF_PAPER, SHUFFLES, padded_inputs
 from unbraid.metrics._shared.sharing import shared
-from unbraid.metrics._shared.train_test_split import TRAIN_FRACTION, TrainTestSplit, renumbered, standardised_codes
+from unbraid.metrics._shared.train_test_split import (
+    TrainTestSplit,
+    most_and_rest,
+    renumbered,
+    standardised_codes,
+    training_codes,
+)
 from unbraid.metrics._solvers.logistic import Regression, softmax_regressions, validated_regressions
 from unbraid.metrics._solvers.perceptron import linear_classes, linear_epoch
 
@@ -45,12 +50,12 @@ def validated_linear_heads(split: TrainTestSplit, seed: int) -> LinearHeads:
     groups = None if groups is None else np.unique(groups[split.train], return_inverse=True)[1]
     if groups is not None and not groups.any():
         groups = None
-    fit, validation = split_rows(len(split.train), (TRAIN_FRACTION, 1 - TRAIN_FRACTION), seed, groups)
+    fit, validation = most_and_rest(len(split.train), seed, groups)
     return _heads(split, validated_regressions(*_training_rows(split), fit, validation))
 
 
 def _training_rows(split: TrainTestSplit) -> tuple[FloatArray, IntArray, tuple[int, ...]]:
-    return standardised_codes(split)[split.train], split.levels.levels[split.train], split.sizes
+    return training_codes(split), split.levels.levels[split.train], split.sizes
 
 
 def _heads(split: TrainTestSplit, heads: list[Regression]) -> LinearHeads:

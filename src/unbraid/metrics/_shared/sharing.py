@@ -19,6 +19,7 @@ R = TypeVar("R")
 
 Store = dict[Hashable, tuple[Any, Any]]
 _scope: ContextVar[Store | None] = ContextVar("unbraid_shared_work", default=None)
+_of_codes: ContextVar[Store | None] = ContextVar("unbraid_work_on_codes", default=None)
 
 
 def sharing(store: Store | None = None) -> AbstractContextManager[None]:
@@ -27,6 +28,11 @@ def sharing(store: Store | None = None) -> AbstractContextManager[None]:
     Never `yield` within the block: whoever resumes a generator would work in its scope, and leave it out of turn.
     """
     return within(_scope, {} if store is None else store)
+
+
+def sharing_of_codes() -> AbstractContextManager[None]:
+    """Keep the results of `@of_codes` steps until the block ends, in which the same codes are scored many times."""
+    return within(_of_codes, {})
 
 
 def without_sharing(function: Callable[P, R]) -> Callable[P, R]:
@@ -45,16 +51,33 @@ def shared(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def once(*args: P.args, **kwargs: P.kwargs) -> R:
-        store = _scope.get()
-        if store is None:
-            return function(*args, **kwargs)
-        key = _key(function, args, kwargs)
-        if key not in store:
-            # The arguments are kept so that no later array can take over the identity of one that died.
-            store[key] = (function(*args, **kwargs), (args, kwargs))
-        return store[key][0]
+        return _once(_scope.get(), function, *args, **kwargs)
 
     return once
+
+
+def of_codes(function: Callable[P, R]) -> Callable[P, R]:
+    """As `shared`, where all arguments are stored codes, what follows from them alone, and numbers.
+
+    Results are the same for all shuffles of the factors; see `sharing_of_codes`.
+    """
+
+    @wraps(function)
+    def once(*args: P.args, **kwargs: P.kwargs) -> R:
+        store, lasting = _scope.get(), _of_codes.get()
+        return _once(store if store is None or lasting is None else lasting, function, *args, **kwargs)
+
+    return once
+
+
+def _once(store: Store | None, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    if store is None:
+        return function(*args, **kwargs)
+    key = _key(function, args, kwargs)
+    if key not in store:
+        # The arguments are kept so that no later array can take over the identity of one that died.
+        store[key] = (function(*args, **kwargs), (args, kwargs))
+    return store[key][0]
 
 
 def put_cached(result: R, step: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> None:

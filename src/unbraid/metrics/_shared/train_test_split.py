@@ -17,9 +17,10 @@ from unbraid.metrics._shared.inputs import (
     check_inputs,
     check_kinds,
     check_matrix,
+    column_slices,
     split_rows,
 )
-from unbraid.metrics._shared.sharing import shared
+from unbraid.metrics._shared.sharing import of_codes, shared
 from unbraid.metrics._solvers.trees import as_seen, order_of
 
 TRAIN_FRACTION = 0.8
@@ -110,8 +111,14 @@ def with_test_rows(inputs: Inputs, test_codes: ArrayLike | None, test_factors: A
 
 @shared
 def _split(inputs: Inputs, seed: int) -> TrainTestSplit:
-    train, test = split_rows(inputs.n_samples, (TRAIN_FRACTION, 1 - TRAIN_FRACTION), seed, inputs.groups)
+    train, test = most_and_rest(inputs.n_samples, seed, inputs.groups)
     return TrainTestSplit(inputs, inputs, as_levels(inputs), train, test)
+
+
+@of_codes
+def most_and_rest(n_samples: int, seed: int, groups: IntArray | None) -> tuple[IntArray, ...]:
+    """Rows to learn from, and the others; see `split_rows`."""
+    return split_rows(n_samples, (TRAIN_FRACTION, 1 - TRAIN_FRACTION), seed, groups)
 
 
 def in_order(values: FloatArray, rows: IntArray) -> IntArray:
@@ -119,31 +126,53 @@ def in_order(values: FloatArray, rows: IntArray) -> IntArray:
     return rows[np.argsort(values[rows], kind="stable")]
 
 
-@shared
 def varying_codes(split: TrainTestSplit) -> IntArray:
     """(n_live,) codes that vary over the training rows, beyond rounding."""
+    return _varying(split.rows.stored, split.train)
+
+
+@of_codes
+def _varying(stored: FloatArray | IntArray, train: IntArray) -> IntArray:
     parts = []
-    for _, values in split.rows.column_blocks():
-        rows = values[split.train]
+    for columns in column_slices(*stored.shape):
+        rows = stored[train, columns].astype(np.float64)
         parts.append(np.ptp(rows, axis=0) > 1e-12 * np.abs(rows).max(axis=0))
     return np.flatnonzero(np.concatenate(parts))
 
 
-@shared
 def live_codes(split: TrainTestSplit) -> tuple[IntArray, FloatArray]:
     """(n_live,) `varying_codes`, and a sign for each; see `own_order`."""
-    live = varying_codes(split)
-    order, signs = order_of(len(live), lambda code: split.rows.code(live[code])[split.train])
+    return _live(split.rows.stored, split.train)
+
+
+@of_codes
+def _live(stored: FloatArray | IntArray, train: IntArray) -> tuple[IntArray, FloatArray]:
+    live = _varying(stored, train)
+    order, signs = order_of(len(live), lambda code: stored[train, live[code]].astype(np.float64))
     return live[order], signs
 
 
-@shared
 def standardised_codes(split: TrainTestSplit) -> FloatArray:
     """(n_rows, n_live) live codes, less the training mean, over the training standard deviation; see `live_codes`."""
-    live, signs = live_codes(split)
-    columns = split.rows.stored[:, live].astype(np.float64) * signs
-    rows = columns[split.train]
+    return _standardised(split.rows.stored, split.train)
+
+
+@of_codes
+def _standardised(stored: FloatArray | IntArray, train: IntArray) -> FloatArray:
+    live, signs = _live(stored, train)
+    columns = stored[:, live].astype(np.float64) * signs
+    rows = columns[train]
     return np.ascontiguousarray((columns - rows.mean(axis=0)) / rows.std(axis=0))
+
+
+def training_codes(split: TrainTestSplit) -> FloatArray:
+    """(n_train, n_live) rows of `standardised_codes`."""
+    return rows_of(standardised_codes(split), split.train)
+
+
+@of_codes
+def rows_of(codes: FloatArray, rows: IntArray) -> FloatArray:
+    return codes[rows]
 
 
 @shared

@@ -14,6 +14,7 @@ import numpy as np
 
 from unbraid.base.threads import at_once, one_blas_thread
 from unbraid.base.types import BoolArray, FloatArray, IntArray
+from unbraid.metrics._shared.sharing import of_codes
 
 TOLERANCE = 1e-6  # largest entry of the gradient of the mean loss at the end
 ROUGH, FINAL = 1e-3, 1e-4  # the same of fits that are compared on validation rows, and of the last one
@@ -75,11 +76,13 @@ def validated_regressions(
     def chosen(factor: int, stopped: threading.Event) -> Regression:
         column, size = levels[:, factor], sizes[factor]
         columns, inputs = np.arange(n_codes), whole
-        loss, penalty, start = _best_penalty(inputs, column, size, fit, validation, stopped)
-        informative = np.flatnonzero(_differing(codes[fit], column[fit], size))
+        loss, penalty, start = _best_penalty(inputs, known, column, size, fit, validation, stopped)
+        informative = np.flatnonzero(_differing(*centred, column[fit], size))
         if 2 * len(informative) < n_codes:
             part = _along_axes(codes[:, informative])
-            part_loss, part_penalty, part_start = _best_penalty(part, column, size, fit, validation, stopped)
+            part_loss, part_penalty, part_start = _best_penalty(
+                part, part.of_rows(fit), column, size, fit, validation, stopped
+            )
             if part_loss < loss:
                 columns, inputs, penalty, start = informative, part, part_penalty, part_start
         along, converged = _newton(inputs, np.eye(size, dtype=bool)[column], True, stopped, penalty, start, FINAL)
@@ -88,15 +91,21 @@ def validated_regressions(
         return Regression(weights, converged)
 
     with one_blas_thread():
-        whole = _along_axes(codes)
+        whole = _all_along_axes(codes)
+        known, centred = _known(whole, fit), _centred(codes, fit)
         return at_once(chosen, range(len(sizes)), sizes)
 
 
 def _best_penalty(
-    inputs: _Inputs, levels: IntArray, size: int, fit: IntArray, validation: IntArray, stopped: threading.Event
+    inputs: _Inputs,
+    known: _Inputs,
+    levels: IntArray,
+    size: int,
+    fit: IntArray,
+    validation: IntArray,
+    stopped: threading.Event,
 ) -> tuple[float, float, FloatArray]:
-    """Lowest loss on validation rows, its penalty, and the weights along principal axes."""
-    known = inputs.of_rows(fit)
+    """Lowest loss on validation rows, its penalty, and the weights along principal axes; `known` are the rows `fit`."""
     indicators = np.eye(size, dtype=bool)[levels[fit]]
     rows = validation[np.isin(levels[validation], levels[fit])]
     lowest, best, weights = np.inf, PENALTIES[0], np.zeros((known.double.shape[1], size))
@@ -117,7 +126,24 @@ def _scaled_log_loss(logits: FloatArray, levels: IntArray) -> float:
     return min(float(_lacking(scale * logits, levels)[0].mean()) for scale in SCALES)
 
 
-def _differing(codes: FloatArray, levels: IntArray, size: int) -> BoolArray:
+@of_codes
+def _all_along_axes(codes: FloatArray) -> _Inputs:
+    return _along_axes(codes)
+
+
+@of_codes
+def _known(inputs: _Inputs, fit: IntArray) -> _Inputs:
+    return inputs.of_rows(fit)
+
+
+@of_codes
+def _centred(codes: FloatArray, rows: IntArray) -> tuple[FloatArray, FloatArray]:
+    """These rows of codes, less their means, and the sums (n_codes,) of their squares."""
+    centred = codes[rows] - codes[rows].mean(axis=0)
+    return centred, (centred**2).sum(axis=0)
+
+
+def _differing(centred: FloatArray, squares: FloatArray, levels: IntArray, size: int) -> BoolArray:
     """(n_codes,) whether the mean of a code differs between levels, by an F-test at .05 / n_codes."""
     from scipy.special import fdtrc
 
@@ -125,20 +151,19 @@ def _differing(codes: FloatArray, levels: IntArray, size: int) -> BoolArray:
     indicators = np.eye(size)[:, counts > 0][levels]
     n_samples, n_classes = indicators.shape
     if n_classes < 2 or n_samples <= n_classes:
-        return np.ones(codes.shape[1], dtype=bool)
-    centred = codes - codes.mean(axis=0)
+        return np.ones(len(squares), dtype=bool)
     between = ((indicators.T @ centred) ** 2 / counts[counts > 0, None]).sum(axis=0)
-    within = np.maximum((centred**2).sum(axis=0) - between, 0.0)
+    within = np.maximum(squares - between, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = between / (n_classes - 1) / (within / (n_samples - n_classes))
-    return fdtrc(n_classes - 1, n_samples - n_classes, ratio) * codes.shape[1] < 0.05
+    return fdtrc(n_classes - 1, n_samples - n_classes, ratio) * len(squares) < 0.05
 
 
 def one_vs_rest_regression(codes: FloatArray, positive: BoolArray) -> Regression:
     """One binary classifier per column of `positive` (n_samples, n_problems)."""
     parts = np.array_split(positive, -(-positive.shape[1] // COLUMNS), axis=1)
     with one_blas_thread():
-        inputs = _along_axes(codes)
+        inputs = _all_along_axes(codes)
         fits = at_once(
             lambda part, stopped: _fit(inputs, np.ascontiguousarray(part), False, stopped),
             parts,
