@@ -331,24 +331,26 @@ def _best_split(
     best, best_code, best_place, best_left = 0.0, START, START - 1, packed
     if n_node >= 2.0:
         # What the best cut between bins gains, and where a cut within a bin might gain more.
-        for code in range(len(order)):
-            left = np.int64(0)
-            for slot in range(starts[code], starts[code + 1]):
-                left += histogram[slot]
-                lefts[slot] = left
         squares = work.squares[node]
         # By subtraction, rounding may leave less than 0.
         reach = SLACK * SLACK * squares * n_node if squares >= 0.0 else np.inf
-        for slot in range(len(lefts)):
-            n_left = float(lefts[slot] & mask)
-            scale = 1.0 / max(n_left * (n_node - n_left), 0.5)
-            difference = n_node * float(lefts[slot] >> count_bits) - n_left * sum_node
-            gains[1 + slot] = difference * difference * scale
-            walks[slot] = reach * float(histogram[slot] & mask) * scale
         # Numbers not below 0 are in the order of their bits, and whole ones are compared many at once.
         greatest = np.int64(0)
-        for slot in range(len(work.gain_bits)):
-            greatest = max(greatest, work.gain_bits[slot])
+        for first in range(0, len(order), BLOCK):
+            end = min(first + BLOCK, len(order))
+            for code in range(first, end):
+                left = np.int64(0)
+                for slot in range(starts[code], starts[code + 1]):
+                    left += histogram[slot]
+                    lefts[slot] = left
+            for slot in range(starts[first], starts[end]):
+                n_left = float(lefts[slot] & mask)
+                scale = 1.0 / max(n_left * (n_node - n_left), 0.5)
+                difference = n_node * float(lefts[slot] >> count_bits) - n_left * sum_node
+                gains[1 + slot] = difference * difference * scale
+                walks[slot] = reach * float(histogram[slot] & mask) * scale
+            for slot in range(starts[first], starts[end]):
+                greatest = max(greatest, work.gain_bits[1 + slot])
         work.gain_bits[0] = greatest
         enough = gains[0] * NEAR
         gains[0] = 0.0
