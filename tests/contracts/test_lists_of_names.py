@@ -24,14 +24,10 @@ KINDS: Any = ["ordinal"] * 3
 # Every public argument that is a list of names, each with text of as many letters as it could have names.
 LISTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "Representation.of names": ("names", lambda names: Representation.of(CODES, FACTORS, names=names)),
-    "Representation.of code_names": ("code_names", lambda names: Representation.of(CODES, FACTORS, code_names=names)),
-    "Representation names": ("names", lambda names: Representation(CODES, FACTORS, names=names)),
     "Representation kinds": ("kinds", lambda names: Representation(CODES, FACTORS, kinds=names)),
     "Representation code_names": ("code_names", lambda names: Representation(CODES, FACTORS, code_names=names)),
     "score names": ("names", lambda names: score(CODES, FACTORS, metrics="mig", names=names)),
-    "score code_names": ("code_names", lambda names: score(CODES, FACTORS, metrics="mig", code_names=names)),
     "from_array names": ("names", lambda names: from_array(IMAGES, FACTORS, names=names)),
-    "FactorSpace names": ("names", lambda names: FactorSpace(names, (2, 3, 4), KINDS)),
     "FactorSpace kinds": ("kinds", lambda names: FactorSpace(("a", "b", "c"), (2, 3, 4), names)),
     "FactorTable names": ("names", lambda names: FactorTable(names, KINDS, FACTORS)),
     "few_labels by": ("by", lambda names: few_labels(SPACE, 3, by=names)),

@@ -49,14 +49,17 @@ def cases(*rows: str | tuple[str, str]) -> list[Any]:
     return [pytest.param(*row, marks=pytest.mark.lengthy if row[0] == "nk" else ()) for row in named]
 
 
+QUICK = {"n_trees": 10, "n_train": 2000, "n_test": 1000}
+
+
 def factors_of(name: str) -> IntArray:
     return NEEDY[name][0] if name in NEEDY else FACTORS
 
 
 def headline(name: str, codes: FloatArray, factors: IntArray | None = None, **arguments: Any) -> float:
     metric = METRICS[name]
-    if "n_trees" in signature(metric.function).parameters:
-        arguments["n_trees"] = 10
+    taken = signature(metric.function).parameters
+    arguments |= {argument: value for argument, value in QUICK.items() if argument in taken}
     if name in NEEDY:
         arguments |= NEEDY[name][1](codes)
     return getattr(
@@ -188,13 +191,13 @@ def sample(seed: int) -> tuple[FloatArray, FloatArray]:
 def test_dtype_and_memory_order_change_nothing(name: str) -> None:
     codes, factors = sample(3)
     codes = codes.astype(np.float32)
-    expected = getattr(METRICS[name].function(codes.astype(float), factors.astype(int)), METRICS[name].headline)
+    expected = headline(name, codes.astype(float), factors.astype(int))
     others = codes, np.asfortranarray(codes), codes.tolist(), np.repeat(codes, 2, axis=0)[::2]
     for other, levels in (
         *((other, factors) for other in others),
         *((codes, levels) for levels in (factors.astype(np.uint8), np.asfortranarray(factors))),
     ):
-        assert getattr(METRICS[name].function(other, levels), METRICS[name].headline) == expected
+        assert headline(name, other, levels) == expected
 
 
 DRAWN = ("beta_vae_score", "factor_vae_score")  # by level: other rows where levels come in another order
@@ -205,8 +208,7 @@ def test_levels_may_be_any_whole_numbers(name: str) -> None:
     """Categorical labels such as 30, 10, 20 are as good as 0, 1, 2."""
     codes, factors = sample(4)
     labels, kinds = np.array([30, 10, 20])[factors.astype(int)], ["categorical"] * 2
-    one, other = (getattr(METRICS[name].function(codes, levels, kinds=kinds), METRICS[name].headline)
-                  for levels in (factors, labels))  # fmt: skip
+    one, other = (headline(name, codes, levels, kinds=kinds) for levels in (factors, labels))
     assert other == pytest.approx(one, abs=0.01 if name in DRAWN else METRICS[name].tolerance)
 
 
@@ -215,7 +217,5 @@ def test_sums_in_another_order_change_nothing_but_their_rounding(name: str) -> N
     """Without random draws the order of rows changes the rounding of their sums alone."""
     codes, factors = sample(5)
     rows = np.random.default_rng(0).permutation(len(codes))
-    function, headline = METRICS[name].function, METRICS[name].headline
     rounding = 100 * len(codes) * np.finfo(float).eps
-    expected = getattr(function(codes, factors), headline)
-    assert getattr(function(codes[rows], factors[rows]), headline) == pytest.approx(expected, abs=rounding)
+    assert headline(name, codes[rows], factors[rows]) == pytest.approx(headline(name, codes, factors), abs=rounding)

@@ -10,12 +10,6 @@ from unbraid.families.resnet import (
 )
 
 
-def convolutions(network: nn.Module) -> list[tuple[int, int]]:
-    """Channels in and out of the 3 x 3 convolutions, in the order of the table."""
-    found = [each for each in network.modules() if isinstance(each, nn.Conv2d) and each.kernel_size == (3, 3)]
-    return [(each.in_channels, each.out_channels) for each in found]
-
-
 @pytest.mark.parametrize("shape", [(64, 64, 3), (32, 32, 1), (45, 60, 2), (128, 33, 3)])
 def test_images_of_many_sizes_come_back_in_their_shape(shape: tuple[int, int, int]) -> None:
     height, width, channels = shape

@@ -39,7 +39,7 @@ def codes_source(folder: Path) -> Source:
 def run_source(folder: Path) -> Source:
     """A dense VAE on the square, whose two factors are cyclic, after some steps."""
     (run,) = unbraid.train(
-        "vae", {"name": "square", "positions": 8}, steps=60, batch_size=16, latents=3, network="dense",
+        "vae", {"name": "square", "positions": 8}, steps=20, batch_size=16, latents=3, network="dense",
         out=folder, processes=0, precision="float32", device="cpu", likelihood="bernoulli",
     )  # fmt: skip
     return Source(run.path, "run")

@@ -183,16 +183,6 @@ def test_identical_codes_share_their_weight(copy: float) -> None:
     assert result.errors == pytest.approx(dci_lasso(codes, FACTORS).errors)
 
 
-@pytest.mark.parametrize("scale", [1e-20, 1e20])
-def test_scale_is_of_no_account(scale: float) -> None:
-    factors = FACTORS + np.random.default_rng(0).random(FACTORS.shape) * 0.5
-    codes = entangled_codes(FACTORS)
-    plain, scaled = dci_lasso(codes, factors), dci_lasso(codes * [1.0, scale, 1 / scale], factors * [scale, 1.0, 1.0])
-    assert scaled.disentanglement == pytest.approx(plain.disentanglement, abs=1e-9)
-    np.testing.assert_allclose(scaled.errors, plain.errors, rtol=1e-9)
-    np.testing.assert_allclose(scaled.baseline, plain.baseline, rtol=1e-9)
-
-
 def test_codes_that_only_together_explain_a_factor_are_not_screened_out() -> None:
     rng = np.random.default_rng(0)
     common = rng.standard_normal(len(FACTORS)) * 100

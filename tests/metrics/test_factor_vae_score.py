@@ -147,7 +147,7 @@ def test_the_note_says_what_shuffled_codes_score() -> None:
     factors = rng.choice(4, (200, 2), p=[0.6, 0.25, 0.1, 0.05])
     codes = rng.standard_normal((200, 20))
     codes[:, :2] = factors + 0.1 * codes[:, :2]
-    noise = [by_hand(rng.permuted(codes, axis=0), factors, 2000, rng) for _ in range(3)]
+    noise = [by_hand(rng.permuted(codes, axis=0), factors, 1000, rng) for _ in range(3)]
     found, shuffled = factor_vae_score(codes, factors), factor_vae_score(rng.permuted(codes, axis=0), factors)
     for notes in (found.notes, shuffled.notes):
         (said,) = re.findall(r"the same codes, shuffled, score (0\.\d\d) ± 0.\d\d where a guess has 0.50", notes[-1])
@@ -162,7 +162,7 @@ def test_few_rows_that_do_not_tell_levels_have_no_note() -> None:
     rng = np.random.default_rng(0)
     factors = np.array([(a, b) for a in range(5) for b in range(5)]).repeat(30, axis=0)
     codes = np.column_stack([factors + 0.3 * rng.standard_normal(factors.shape), rng.standard_normal(len(factors))])
-    noise = [by_hand(rng.permuted(codes, axis=0), factors, 2000, rng) for _ in range(3)]
+    noise = [by_hand(rng.permuted(codes, axis=0), factors, 1000, rng) for _ in range(3)]
     assert np.mean(noise) == pytest.approx(0.5, abs=0.06)
     assert factor_vae_score(codes, factors).notes == ()
 

@@ -150,12 +150,6 @@ def test_no_matrix_of_the_definitions_form_fits_better() -> None:
     assert result.fit_error[0, 0] > free + 1e-3  # rank 2 does bind here
 
 
-def test_one_plane_for_both_factors_scores_low() -> None:
-    a, b = ANGLES.T
-    codes = np.column_stack([np.cos(a) + np.cos(2 * b), np.sin(a) + np.sin(2 * b)])
-    assert score_of(codes).score < 0.2
-
-
 def test_ordinal_factors_on_axes_of_their_own_are_independent() -> None:
     space = FactorSpace(("shape", "x", "y"), (3, 4, 5), ("categorical", "ordinal", "ordinal"))
     codes = space.grid()[:, [2, 0, 1]].astype(float)

@@ -146,15 +146,6 @@ def test_r2_of_discrete_codes_is_of_indicators() -> None:
     assert infomec(scrambled, GRID[:, :1], variant="training", discrete_codes=True).r2 == pytest.approx(1.0)
 
 
-def test_variants_differ_in_what_is_active_and_in_the_estimate() -> None:
-    codes = np.column_stack([noisy_codes(FACTORS), 0.06 * random_codes(FACTORS)[:, :1]])
-    active = {each: len(infomec(codes, FACTORS, variant=each).active) for each in ("standalone", "training", "tripod")}
-    assert active == {"standalone": 4, "training": 3, "tripod": 3}
-    first, second = (infomec(codes, FACTORS, neighbours=k).information for k in (10, 3))
-    np.testing.assert_allclose(infomec(codes, FACTORS, variant="training").information, second)
-    assert np.abs(first - second).max() > 0.01
-
-
 def test_explicitness_is_that_of_scikit_learn() -> None:
     """Unpenalised softmax regression on noisy codes, where the optimum exists, classes weighing the same."""
     rows = np.flatnonzero((FACTORS[:, 0] > 0) | (np.arange(len(FACTORS)) % 3 == 0))  # uneven classes

@@ -79,14 +79,6 @@ def test_perceptrons_read_what_a_line_does_not() -> None:
     assert curved.own > 0.8
 
 
-def test_slots_that_share_objects_score_little() -> None:
-    objects = RNG.standard_normal((400, 2, 2))
-    mixed = np.concatenate([objects.sum(axis=1, keepdims=True), objects.sum(axis=1, keepdims=True)], axis=1)
-    assert slot_identifiability(objects, objects).score > 0.8
-    assert slot_identifiability(mixed, objects).score < 0.2
-    assert slot_identifiability(np.zeros((400, 2, 2)), objects).score == 0.0
-
-
 @pytest.mark.parametrize("far", [np.inf, 1e300])
 def test_a_mask_of_floats_is_of_numbers_that_are_told_apart(far: float) -> None:
     with pytest.raises(ValueError, match="true_masks must be whole numbers up to 9007199254740992; got"):

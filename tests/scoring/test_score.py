@@ -233,20 +233,6 @@ def test_a_users_own_metric_may_reuse_its_arrays(kinds, monkeypatch: pytest.Monk
     assert len(set(inside)) == 3
 
 
-def test_a_users_own_gap_may_reuse_its_arrays() -> None:
-    seen: list[float] = []
-
-    def gap(factors: np.ndarray) -> np.ndarray:
-        buffer, rng = CODES.copy(), np.random.default_rng(0)
-        for _ in range(2):
-            rng.shuffle(buffer)
-            seen.append(unbraid.metrics.mig(buffer, FACTORS).score)
-        return (factors[:, 1] > 1) & (factors[:, 2] > 3)
-
-    unbraid.score(CODES, FACTORS, metrics=["zero_shot"], held_out=gap)
-    assert len(set(seen)) == 2
-
-
 def test_a_users_own_metric_cannot_change_what_others_are_given(monkeypatch: pytest.MonkeyPatch) -> None:
     def centre(codes: np.ndarray, factors: np.ndarray, log_variances: np.ndarray) -> float:  # noqa: ARG001
         for array in (codes, factors, log_variances):

@@ -11,7 +11,6 @@ from scipy import sparse
 import unbraid
 from unbraid import Representation, ScoreCard
 from unbraid.metrics import explicitness, mig, r2
-from unbraid.scoring.baselines import Baseline
 from unbraid.scoring.compare import compare
 
 N = 1200
@@ -98,14 +97,6 @@ def test_groups_of_rows_stay_together() -> None:
     null = card.scored["unwanted(batch)"].null
     assert null is not None
     assert null.moved == "groups"
-
-
-def test_baselines_are_scored_likewise() -> None:
-    beside = {"noise": RNG.standard_normal((N, 3)), "labels": Baseline(Representation(LEAKY))}
-    scored = card_of(LEAKY, baselines=beside).scored["unwanted(batch)"]
-    assert scored.baselines["labels"] == 1.0
-    assert scored.baselines["noise"] < 0.2
-    assert "no better than its best baseline: noise" in str(scored.notes)
 
 
 def test_saved_and_read_back_it_is_the_same(tmp_path: Path) -> None:
