@@ -54,6 +54,17 @@ def as_series(content: Any, where: str, missing: Iterable[Any] = ()) -> Series:
     return series
 
 
+def with_dates(series: Series) -> Series:
+    """Text that is dates throughout (2024-01-31) as such; other columns as they are."""
+    if series.dtype != object or not all("-" in text for text in series.dropna()):
+        return series
+    try:
+        moments = series.dropna().map(datetime.datetime.fromisoformat)
+    except ValueError:
+        return series
+    return as_series(moments.tolist(), "").set_axis(moments.index).reindex(series.index)
+
+
 def days_since_first(times: Series) -> npt.NDArray[np.float64]:
     """Dates as days since the first of them, spans of time as days beyond the shortest; NaN where there is none."""
     exact = times.to_numpy(dtype=f"{'datetime64' if times.dtype.kind == 'M' else 'timedelta64'}[us]")

@@ -1,6 +1,5 @@
 """Labels as people have them: text, categories, booleans, dates, angles of any period, missing ones."""
 
-import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -9,7 +8,7 @@ import numpy as np
 
 from unbraid.base.arguments import check_entries, check_number, check_same_rows, list_of
 from unbraid.base.arrays import as_array, refuse_lazy
-from unbraid.base.columns import EXACT, Series, as_series, days_since_first
+from unbraid.base.columns import EXACT, as_series, days_since_first, with_dates
 from unbraid.base.counted import counted
 from unbraid.base.rounding import MOST_ROUNDED, rounded_by
 from unbraid.base.suggest import suggestion
@@ -399,7 +398,7 @@ def _read(name: str, content: Any, absent: Any) -> _Column:
         absent = [] if absent is None else [absent]
     series = as_series(content, f"labels column {name!r}", absent)
     contents = "text" if series.dtype == object else "categories"
-    series = _as_dates(series)
+    series = with_dates(series)
     missing = series.isna().to_numpy()
     if series.dtype.kind in "mM":
         return _Column(np.nan_to_num(days_since_first(series)), missing, "continuous", contents="dates")
@@ -416,18 +415,6 @@ def _read(name: str, content: Any, absent: Any) -> _Column:
         places.astype(float), missing, "ordinal" if ordered else "categorical", tuple(names[code] for code in present),
         ordered, contents, declared=tuple(names) if ordered else (), places=tuple(present.tolist()),
     )  # fmt: skip
-
-
-def _as_dates(series: Series) -> Series:
-    """Text that is dates throughout (2024-01-31) as such; other columns as they are."""
-    if series.dtype != object or not all("-" in text for text in series.dropna()):
-        return series
-
-    try:
-        moments = series.dropna().map(datetime.datetime.fromisoformat)
-    except ValueError:
-        return series
-    return as_series(moments.tolist(), "").set_axis(moments.index).reindex(series.index)
 
 
 def rows_with_labels(factors: FloatArray, names: Sequence[str]) -> tuple[BoolArray, list[str]]:

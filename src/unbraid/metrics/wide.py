@@ -13,7 +13,7 @@ from unbraid.base.arguments import check_whole
 from unbraid.base.arrays import as_array, finite_sparse, is_sparse
 from unbraid.base.counted import counted
 from unbraid.base.repr import Shown
-from unbraid.base.types import ArrayLike, FloatArray, IntArray, Kind
+from unbraid.base.types import ArrayLike, BoolArray, FloatArray, IntArray, Kind
 from unbraid.data.row_index import refuse_other_order
 from unbraid.metrics._shared.alignment import align, gaps
 from unbraid.metrics._shared.bins import bin_codes
@@ -97,7 +97,9 @@ def wide_scores(
         >>> round(wide_scores(grid, grid).mig, 12)
         1.0
     """
-    statistics = one_pass(codes, factors, kinds=kinds, seed=seed, sizes=sizes, at_once=at_once)
+    check_whole("at_once", at_once, 1, 4096, why="so many columns are held as full arrays")
+    refuse_other_order(codes=codes, factors=factors)
+    statistics = one_pass(Columns(codes, at_once), factors, kinds=kinds, seed=seed, sizes=sizes)
     results = {name: result(statistics) for name, result in WIDE.items() if name != "sap"}
     per_line = gaps(statistics.squared)
     left_out = statistics.inputs.n_factors - len(per_line)
@@ -130,18 +132,9 @@ class OnePass:
 
 
 def one_pass(
-    codes: Any,
-    factors: ArrayLike,
-    *,
-    kinds: Sequence[Kind] | None = None,
-    seed: int = 0,
-    sizes: Sequence[int] | None = None,
-    at_once: int = 128,
+    parts: "Columns", factors: ArrayLike, *, kinds: Sequence[Kind] | None, seed: int, sizes: Sequence[int] | None
 ) -> OnePass:
     """As for `wide_scores`, what its metrics share."""
-    check_whole("at_once", at_once, 1, 4096, why="so many columns are held as full arrays")
-    parts = Columns(codes, at_once)
-    refuse_other_order(codes=codes, factors=factors)
     inputs = check_inputs(np.zeros((parts.n_samples, 1)), factors, kinds, seed)
     levels, n_codes, k = as_levels(inputs), parts.n_codes, inputs.n_factors
     blocks, halves = as_blocks(inputs, sizes), split_rows(parts.n_samples, (0.5, 0.5), seed)
@@ -254,30 +247,33 @@ class Columns:
     A sparse matrix by rows is read in windows of columns, since all of it by columns would take its memory again.
     """
 
-    def __init__(self, codes: Any, at_once: int = 128) -> None:
-        self._sparse = is_sparse(codes)
-        self._codes = finite_sparse(codes) if self._sparse else as_array(codes)
-        if self._codes.ndim != 2 or self._codes.dtype.kind not in "biuf":
+    def __init__(self, codes: Any, at_once: int, rows: BoolArray | None = None) -> None:
+        """Of these codes, or of the `rows` (n_rows,) of a sparse matrix that are marked."""
+        self.sparse = is_sparse(codes)
+        self.codes: Any = finite_sparse(codes, rows) if self.sparse else as_array(codes)
+        if rows is not None and not rows.all():
+            self.codes = self.codes.tocsr()[np.flatnonzero(rows)]
+        if self.codes.ndim != 2 or self.codes.dtype.kind not in "biuf":
             raise ValueError(
-                f"codes must be a matrix of real numbers; got shape {self._codes.shape} of {self._codes.dtype}"
+                f"codes must be a matrix of real numbers; got shape {self.codes.shape} of {self.codes.dtype}"
             )
-        self.n_samples, self.n_codes = self._codes.shape
+        self.n_samples, self.n_codes = self.codes.shape
         if self.n_samples < 2 or self.n_codes < 1:
-            raise ValueError(f"codes must have two rows and a column at least; got shape {self._codes.shape}")
+            raise ValueError(f"codes must have two rows and a column at least; got shape {self.codes.shape}")
         self._at_once = at_once
 
     def __iter__(self) -> Iterator[tuple[slice, FloatArray, Any]]:
         for start in range(0, self.n_codes, WINDOW):
-            window: Any = self._codes[:, start : start + WINDOW]
-            window = window.tocsc() if self._sparse else window
+            window: Any = self.codes[:, start : start + WINDOW]
+            window = window.tocsc() if self.sparse else window
             for first in range(0, window.shape[1], self._at_once):
                 part = window[:, first : first + self._at_once]
                 columns = slice(start + first, start + first + part.shape[1])
-                yield columns, self._checked(part, columns.start), part.astype(float) if self._sparse else None
+                yield columns, self._checked(part, columns.start), part.astype(float) if self.sparse else None
 
     def full(self, columns: IntArray) -> FloatArray:
         """These columns."""
-        return self._checked(self._codes[:, columns], 0)
+        return self._checked(self.codes[:, columns], 0)
 
     def but_for_copies(self, columns: IntArray, most: int) -> IntArray:
         """These columns, of those that hold the same the first `most`."""
@@ -292,7 +288,7 @@ class Columns:
         return np.array(unique, dtype=np.int64)
 
     def _checked(self, part: Any, first: int) -> FloatArray:
-        if self._sparse:  # which is seen to be finite, and may be as wide as it likes
+        if self.sparse:  # which is seen to be finite, and may be as wide as it likes
             return np.ascontiguousarray(part.toarray(), dtype=np.float64)
         finite = np.isfinite(part)
         if not finite.all():

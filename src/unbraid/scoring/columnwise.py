@@ -7,15 +7,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import numpy as np
-
-from unbraid.base.arrays import CELLS, finite_sparse, is_sparse, memory_of, n_stored
+from unbraid.base.arrays import CELLS, is_sparse, memory_of, n_stored
 from unbraid.base.counted import counted
 from unbraid.base.memory import check_memory
 from unbraid.base.repr import with_names
 from unbraid.metrics import Metric, NotDefined
 from unbraid.metrics._shared.provenance import decision
-from unbraid.metrics.wide import WIDE, WINDOW, one_pass
+from unbraid.metrics.wide import WIDE, WINDOW, Columns, one_pass
 from unbraid.scoring.card import Outcome, ScoreCard, Scored, card_of
 from unbraid.scoring.card_memory import FACTOR
 from unbraid.scoring.diagnose import diagnose_columns
@@ -74,19 +72,16 @@ def score_wide(data: Data, chosen: Mapping[str, Metric], settings: ScoreSettings
     at_once = min(AT_ONCE, max(2, CELLS // max(1, codes.shape[0])))
     stored = STORED * n_stored(codes) * _copies(codes, n_unlabelled > 0) if sparse else 0
     check_memory(len(labelled) * (COLUMN * at_once + FACTOR * len(labelled.names)) + stored, "give fewer rows")
-    used = finite_sparse(codes, data.scored) if sparse else codes
-    used = used.tocsr()[np.flatnonzero(data.scored)] if n_unlabelled else used
+    columns = Columns(codes, at_once, data.scored)
     started = time.perf_counter()
-    summary = one_pass(
-        used, labelled.factors, kinds=labelled.kinds, seed=settings.seed, sizes=labelled.sizes, at_once=at_once
-    )
+    summary = one_pass(columns, labelled.factors, kinds=labelled.kinds, seed=settings.seed, sizes=labelled.sizes)
     shared = (time.perf_counter() - started) / max(1, len(chosen) - len(by_metric))
     names = tuple(f"code {code}" for code in summary.leading)
     notes = (
-        f"{used.shape[1]:,} codes were scored; the card shows the {len(names)} that matter: the best of each factor, "
+        f"{columns.n_codes:,} codes were scored; the card shows the {len(names)} that matter: the best of each factor, "
         "those matched one to one, and those as good",
     )
-    notes += notes_on_signs(used, chosen) if sparse else ()
+    notes += notes_on_signs(columns.codes, chosen) if sparse else ()
     representation = replace(labelled, codes=summary.codes, code_names=names, notes=(*labelled.notes, *notes))
     for name in [name for name in chosen if name not in by_metric]:
         started = time.perf_counter()
@@ -105,7 +100,7 @@ def score_wide(data: Data, chosen: Mapping[str, Metric], settings: ScoreSettings
     return card_of(
         representation, by_metric, chosen, settings.seed,
         computed_with={name: decision(name, metric, seed=settings.seed) for name, metric in chosen.items()},
-        of_codes=used.shape[1], wide_codes=used,
+        of_codes=columns.n_codes, wide_codes=columns.codes,
         diagnosing=partial(diagnose_columns, data, settings.seed),
     )  # fmt: skip
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from unbraid.base.arguments import list_of
 from unbraid.base.counted import counted
 from unbraid.base.repr import p_text
 from unbraid.base.suggest import listed
@@ -289,7 +290,7 @@ def compare(
         )  # fmt: skip
         expected = sum(costs[name].values())  # 0 where no metric is named
         later *= sum(each.seconds for each in card.scored.values()) / expected if expected else 0.0
-        remaining, alone = split_unwanted(model, unwanted)
+        remaining, alone = split_unwanted(model, list_of("unwanted", unwanted, single=True))
         views = [(remaining, card.scored.keys() - alone.keys(), held_out)]
         views += [(factor, card.scored.keys() & {metric}, None) for metric, factor in alone.items()]
         scored, by_model[name] = {}, {}

@@ -14,7 +14,7 @@ from unbraid.base.types import ArrayLike, BoolArray, FloatArray
 from unbraid.data import POSTERIOR, Representation
 from unbraid.data.representation import with_labels
 from unbraid.data.row_index import match_rows
-from unbraid.metrics._shared.inputs import all_finite, finite_matrix, real_matrix
+from unbraid.metrics._shared.inputs import finite_matrix, real_matrix
 from unbraid.scoring.baselines import Baseline
 from unbraid.scoring.dependence import with_repeats_as_groups
 from unbraid.scoring.engine import Gap, Objects, gap_of_rows
@@ -101,10 +101,9 @@ def read_data(
         )
         finite_rows(full, "codes", scored)
     every, scored = _with_notes(every, scored)
-    of_factors = codes if isinstance(codes, Representation) else None
+    source = codes if isinstance(codes, Representation) else None
     baselines = {
-        name: _baseline(_argument_name(name), baseline, of_factors, every, scored)
-        for name, baseline in baselines.items()
+        name: _baseline(_argument_name(name), baseline, source, every, scored) for name, baseline in baselines.items()
     }
     if np.shape(held_out) == scored.shape:  # a mask of all rows loses those that are not scored
         held_out = gap_of_rows(held_out, len(scored), np.flatnonzero(scored))
@@ -181,7 +180,7 @@ def _with_more(representation: Representation, factors: Any, description: Mappin
 def finite_rows(matrix: FloatArray, name: str, rows: BoolArray) -> FloatArray:
     """The marked rows of a matrix; ValueError where one is not finite, by its place in the matrix."""
     chosen = matrix if rows.all() else matrix[rows]
-    if not all_finite(chosen):
+    if not np.isfinite(chosen).all():
         finite_matrix(np.where(rows[:, None], matrix, 0), name, "n_codes")
     return chosen
 

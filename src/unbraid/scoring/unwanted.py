@@ -78,7 +78,7 @@ def named(names: str | Sequence[str], what: str = "unwanted") -> tuple[str, ...]
 
 
 def split_unwanted(
-    representation: Representation, unwanted: str | Sequence[str]
+    representation: Representation, names: Sequence[str]
 ) -> tuple[Representation, dict[str, Representation]]:
     """The same codes with the other factors, and with each unwanted one alone, by the name of its row.
 
@@ -87,12 +87,11 @@ def split_unwanted(
     Raises:
         ValueError: a name is that of no factor, or none is left.
     """
-    names = named(unwanted)
     if not names:
         return representation, {}
     alone = replace(representation, code_blocks=None, orbits=None)
     views = {name_of(name): alone.keep_factors([name]) for name in names}
-    if len(names) == len(representation.names):
+    if len(views) == len(representation.names):
         raise ValueError(
             f"unwanted names every factor ({', '.join(names)}): give labels that the codes should tell of as well, "
             "or score these by the metric explicitness (metrics=, --metrics)"

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from unbraid.base.arguments import check_entries, check_same_rows, check_whole
-from unbraid.base.arrays import CELLS, as_array, check_weights, column_names, row_slices
+from unbraid.base.arrays import CELLS, as_array, check_weights, column_names
 from unbraid.base.counted import counted
 from unbraid.base.errors import UnbraidError
 from unbraid.base.suggest import suggestion
@@ -184,8 +184,7 @@ def finite_matrix(values: ArrayLike, name: str, columns: str, least: int = 0) ->
     matrix = real_matrix(values, name, columns)
     if len(matrix) < least:
         raise ValueError(f"{name} must have at least {counted(least, 'row')}; got {len(matrix)}")
-    if not all_finite(matrix):
-        finite = np.isfinite(matrix)
+    if not (finite := np.isfinite(matrix)).all():
         row, column = np.argwhere(~finite)[0]
         raise ValueError(
             f"{name} must be finite; row {row}, column {column} is {matrix[row, column]} "
@@ -209,11 +208,6 @@ def _refuse_extremes(matrix: FloatArray | IntArray, name: str) -> None:
     if (narrow := (spread > 0) & (spread < NARROWEST)).any():
         column = int(narrow.argmax())
         raise ValueError(f"{name} column {column} varies by {spread[column]:g}, less than {NARROWEST:g}: rescale it")
-
-
-def all_finite(matrix: FloatArray | IntArray) -> bool:
-    """Whether every number of a matrix is, looked at some rows at a time."""
-    return all(np.isfinite(matrix[rows]).all() for rows in row_slices(matrix))
 
 
 def real_matrix(values: ArrayLike, name: str, columns: str) -> FloatArray | IntArray:
