@@ -70,7 +70,7 @@ def test_shares_of_splits_are_those_of_scikit_learn() -> None:
         np.testing.assert_allclose(forest.importance[depth - 1], counts / counts.sum(), atol=1e-12)
 
 
-@pytest.mark.parametrize("codes", [noisy_codes(FACTORS), rotated_codes(FACTORS, noise=0.3)])
+@pytest.mark.parametrize("codes", [noisy_codes(FACTORS), rotated_codes(FACTORS, noise=0.3), entangled_codes(FACTORS)])
 @pytest.mark.parametrize("kinds", [("ordinal",) * 3, SPACE.kinds])
 def test_forests_of_scikit_learn_come_near(codes: np.ndarray, kinds: tuple) -> None:
     result = dci_forest(codes, FACTORS, kinds=kinds, seed=2)

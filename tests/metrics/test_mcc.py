@@ -38,6 +38,14 @@ def test_halves_are_brute_force_over_permutations(correlation: Correlation) -> N
     assert result.score == pytest.approx(np.mean(found), abs=1e-12)
 
 
+@pytest.mark.parametrize("correlation", ["pearson", "spearman"])
+def test_correlations_are_those_of_scipy(correlation: Correlation) -> None:
+    codes = entangled_codes(FACTORS) ** 3
+    result = mcc(codes, FACTORS, correlation=correlation, fit="all")
+    expected = [[BY_SCIPY[correlation](z, v)[0] for v in FACTORS.T] for z in codes.T]
+    np.testing.assert_allclose(result.correlation, expected, atol=1e-12)
+
+
 def test_worked_examples() -> None:
     assert mcc(TURNED, GRID, fit="all").score == pytest.approx(0.660560, abs=1e-6)
     assert mcc(TURNED, GRID, fit="all", alignment="linear").score == pytest.approx(1.0)

@@ -137,7 +137,7 @@ def test_runs_that_are_each_a_setting_of_their_own_have_scipys_p(method: Any) ->
         assert smallest.p_holm == pytest.approx(min(1, smallest.p * len(order)))
 
 
-@pytest.mark.parametrize("alike", [0.0, 0.5, 0.8])
+@pytest.mark.parametrize("alike", [0.0, 0.8])
 def test_null_studies_seldom_have_a_star(alike: float) -> None:
     """Five columns that have nothing to do with each other, seeds of a setting alike: of 100 studies few have one."""
     rng, starred = np.random.default_rng(0), 0
