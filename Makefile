@@ -35,9 +35,9 @@ lint: $(INSTALLED)
 types: $(INSTALLED)
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 
-check: lint
-	@# While the types are checked, the kernels of the metrics are compiled.
-	$(BIN)/unbraid score --example > /dev/null & $(MAKE) types; typed=$$?; wait $$! && exit $$typed
+check: $(INSTALLED)
+	@# While the types are checked, so are the pages, and the kernels of the metrics are compiled.
+	$(MAKE) types & $(MAKE) lint && $(BIN)/unbraid score --example > /dev/null; linted=$$?; wait $$! && exit $$linted
 	$(MAKE) test-all
 
 # What takes minutes: trainings to their end, large inputs, whole repetitions.

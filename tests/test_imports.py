@@ -172,9 +172,9 @@ def test_neither_the_package_nor_the_command_line_brings_a_heavy_package() -> No
     """Each costs a tenth of a second or more: commands import what they need when they run."""
     code = (
         "import sys; heavy = ('torch', 'matplotlib', 'scipy', 'sklearn', 'numba', 'pandas', 'pydantic',"
-        "'anndata', 'torchmetrics', 'lightning');"
-        "import unbraid; print('package', *[name for name in heavy if name in sys.modules]);"
-        "import unbraid.cli.app; print('commands', *[name for name in heavy if name in sys.modules]);"
+        "'anndata', 'torchmetrics', 'lightning'); all = (*heavy, 'numpy', 'yaml', 'importlib.metadata');"
+        "import unbraid; print('package', *[name for name in all if name in sys.modules]);"
+        "import unbraid.cli.app; print('commands', *[name for name in all if name in sys.modules]);"
         "import unbraid.studies.status; print('status', *[name for name in heavy if name in sys.modules])"
     )
     done = run(code)
@@ -183,14 +183,15 @@ def test_neither_the_package_nor_the_command_line_brings_a_heavy_package() -> No
 
 
 @pytest.mark.lengthy
-def test_scores_of_arrays_load_no_pandas() -> None:
+def test_scores_of_arrays_and_figures_of_codes_load_neither_torch_nor_pandas() -> None:
     code = (
         "import sys, numpy as np, unbraid; held = unbraid.Representation.example();"
         "unbraid.score(held.codes[:200], held.factors[:200].astype(int), metrics='mig', groups=np.arange(200) // 2);"
-        "assert not {'pandas', 'pyarrow'} & set(sys.modules)"
+        "from unbraid.figures import draw, open_source; print(len(draw('kl', open_source(None)).data['kl']));"
+        "assert not {'torch', 'pandas', 'pyarrow'} & set(sys.modules)"
     )
     done = run(code)
-    assert done.returncode == 0, done.stderr
+    assert (done.stdout, done.returncode) == ("10\n", 0), done.stderr
 
 
 @pytest.fixture(scope="module")

@@ -124,12 +124,11 @@ def test_metrics_have_the_same_bits_on_any_number_of_cores(metric, monkeypatch: 
     factors = grid_factors(6)
     codes = rotated_codes(factors, noise=0.3)
     found = []
-    for cores in (1, 2, 3):
+    for cores in (1, 3):
         monkeypatch.setattr(threads, "n_cores", lambda cores=cores: cores)
         found.append(metric(codes, factors))
-    for each in found[1:]:
-        for name, value in vars(found[0]).items():
-            np.testing.assert_array_equal(getattr(each, name), value)
+    for name, value in vars(found[0]).items():
+        np.testing.assert_array_equal(getattr(found[1], name), value)
 
 
 def test_an_interrupt_ends_fits_after_the_step_that_is_under_way(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from tests.docs.conftest import ROOT
 from unbraid import score
 from unbraid.cli.app import app
 from unbraid.families import FAMILIES
-from unbraid.metrics import BLOCKED, MEASURES, METRICS, QUESTIONS, RECONSTRUCTED, by_question
+from unbraid.metrics import BLOCKED, MEASURES, METRICS, RECONSTRUCTED
 from unbraid.scoring.score import choose
 
 TABLE = json.loads((ROOT / "evidence" / "behaviour.json").read_text(encoding="utf-8"))
@@ -102,18 +102,6 @@ def test_the_table_has_every_metric_and_every_situation_has_words() -> None:
     }
 
 
-def test_cards_ask_in_the_order_of_the_page() -> None:
-    text = (ROOT / "docs" / "which-metric.md").read_text(encoding="utf-8").partition("\n\n**If you have")[0]
-    assert all(row.question in QUESTIONS and row.question for row in METRICS.values())
-    asked = [line.split("|")[2] for line in text.splitlines() if line.startswith("|")]
-    first = [
-        min(place for place, cell in enumerate(asked) if any(f"[`{name}`]" in cell for name in names))
-        for _, _, names in by_question(METRICS)
-    ]
-    assert len(first) == len(QUESTIONS) - 2  # no metric of the table answers what is unwanted, nor one's own question
-    assert first == sorted(first)
-
-
 # What docs/which-metric.md says of its table.
 def test_gaps_punish_copies_and_nothing_else_does() -> None:
     twice = TABLE["twice"]
@@ -155,23 +143,6 @@ def test_noise_is_not_nothing_to_some() -> None:
     assert TABLE["noise"]["modularity"] == pytest.approx(0.76, abs=0.005)
     assert TABLE["noise"]["irs"] == pytest.approx(0.35, abs=0.005)
     assert TABLE["noise"]["infomec"] == pytest.approx(0.66, abs=0.005)
-
-
-def test_generated_parts_are_up_to_date(monkeypatch: pytest.MonkeyPatch) -> None:
-    import generate
-
-    monkeypatch.setattr("sys.argv", ["generate.py", "--check"])
-    generate.main()
-
-
-def test_a_term_of_the_glossary_has_a_line_of_its_own_and_its_meaning_below() -> None:
-    text = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
-    entries = text.partition("```{glossary}\n")[2].partition("\n```")[0].split("\n\n")
-    assert len(entries) > 60
-    for term, *meaning in map(str.splitlines, entries):
-        assert len(term.split()) < 5, term
-        assert meaning, term
-        assert all(line.startswith("  ") for line in meaning), term
 
 
 def prose(text: str) -> list[str]:

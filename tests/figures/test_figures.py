@@ -2,8 +2,6 @@
 
 import csv
 import io
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -315,17 +313,6 @@ def test_paths_are_told_apart(sources: dict[str, Source], tmp_path: Path) -> Non
         ValueError, match=r"neither .* of a run .* of a folder of runs or of files of codes, give one of these"
     ):
         open_source(tmp_path / "empty")
-
-
-@pytest.mark.lengthy
-def test_codes_are_drawn_without_torch_or_pandas() -> None:
-    code = (
-        "import sys; from unbraid.figures import draw, open_source;"
-        "print(len(draw('kl', open_source(None)).data['kl']));"
-        "print(*{'torch', 'pandas', 'pyarrow'} & set(sys.modules))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.stdout, done.returncode) == ("10\n\n", 0), done.stderr
 
 
 def test_names_are_text_whatever_they_hold(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ HERE = {"name": "local", "processes": 0}
 SETTINGS = [Setting(family="beta_tcvae", strength=2)]
 
 
-def plan(search: int = 200, final: int = 1000, seeds: int = 4) -> Plan:
+def plan(search: int = 200, final: int = 600, seeds: int = 3) -> Plan:
     return Plan(
         minutes=1, size=16, latents=6,
         search=SearchRound(size=16, network="dense", steps=search, seeds=2, settings=SETTINGS),
@@ -42,7 +42,7 @@ def plan(search: int = 200, final: int = 1000, seeds: int = 4) -> Plan:
 def sprites() -> FactorDataset:
     """Of the demo: place, size and shape, without turns, and without the symmetry of across and up."""
     whole = load("sprites", shrink=4, without="position_y > 15 or orientation > 0")
-    return SubsetDataset(whole, np.sort(np.random.default_rng(0).permutation(len(whole))[:4000]))
+    return SubsetDataset(whole, np.sort(np.random.default_rng(0).permutation(len(whole))[:2000]))
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +61,7 @@ def fitted(sprites: FactorDataset, images: np.ndarray, tmp_path_factory: pytest.
 def test_a_model_is_chosen_and_handed_over(fitted: Fitted, images: np.ndarray):
     assert fitted.run is not None, fitted.choice.reason
     assert fitted.ranking is not None
+    assert {"encoder.onnx", "decoder.onnx"} <= {path.name for path in (fitted.folder / "model").iterdir()}
     found = load_run(fitted.folder / "model")
     codes = fitted.encode(images)
     np.testing.assert_allclose(found.encode(images), codes)
@@ -73,44 +74,54 @@ def test_a_model_is_chosen_and_handed_over(fitted: Fitted, images: np.ndarray):
     assert fitted.ranking.informative.min() >= 2, "a model that was trained for seconds knows both places"
 
 
+@pytest.fixture
+def without_onnx(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An export takes seconds."""
+    monkeypatch.setattr(handing, "_as_onnx", lambda _: [])
+
+
 @pytest.mark.lengthy
-def test_the_same_plan_gives_the_same_weights_and_what_is_done_is_not_done_again(
-    fitted: Fitted, images: np.ndarray, tmp_path: Path
-):
+@pytest.mark.usefixtures("without_onnx")
+def test_what_is_done_is_not_done_again(fitted: Fitted, images: np.ndarray):
     told: list[str] = []
     again = unbraid.fit(images, fitted.folder, plan=plan(), executor=HERE, report=lambda what, *_: told.append(what))
     assert not [what for what in told if "reading" in what or "measuring" in what]
     assert again.run is not None
-    assert fitted.run is not None
 
-    def killed(what: str, done: int, total: int, more: str) -> None:  # noqa: ARG001
-        if what.startswith("study 1/"):
-            raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        unbraid.fit(images, tmp_path / "other", plan=plan(), executor=HERE, report=killed)
-    assert not (tmp_path / "other" / "model").exists()
-    other = unbraid.fit(images, tmp_path / "other", plan=fitted.folder / "plan.yaml", executor=HERE)
-    assert other.run is not None
-    np.testing.assert_array_equal(other.encode(images[:50]), fitted.encode(images[:50]))
+def noise() -> np.ndarray:
+    return np.random.default_rng(0).integers(0, 256, (600, 16, 16, 1), dtype=np.uint8)
 
 
 @pytest.mark.lengthy
-def test_noise_is_not_called_disentangled(tmp_path: Path):
-    noise = np.random.default_rng(0).integers(0, 256, (600, 16, 16, 1), dtype=np.uint8)
-    found = unbraid.fit(noise, tmp_path / "fitted", plan=plan(100, 100), executor=HERE)
+def test_noise_is_not_called_disentangled_and_the_same_plan_gives_the_same_weights(tmp_path: Path):
+    found = unbraid.fit(noise(), tmp_path / "fitted", plan=plan(100, 100), executor=HERE)
     assert found.run is None
     assert found.choice.reason
     assert "Nothing disentangled was found" in found.report().read_text()
     assert not (tmp_path / "fitted" / "model").exists()
     with pytest.raises(ValueError, match="no model was chosen"):
-        found.encode(noise)
+        found.encode(noise())
+
+    def killed(what: str, done: int, total: int, more: str) -> None:  # noqa: ARG001
+        if what.startswith("search 1/"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        unbraid.fit(noise(), tmp_path / "other", plan=plan(100, 100), executor=HERE, report=killed)
+    assert len(list((tmp_path / "other").rglob("weights.safetensors"))) == 1
+    unbraid.fit(noise(), tmp_path / "other", plan=found.folder / "plan.yaml", executor=HERE)
+    weights = {path.relative_to(found.folder): path for path in found.folder.rglob("weights.safetensors")}
+    assert len(weights) == len(list((tmp_path / "other").rglob("weights.safetensors"))) >= 2
+    for name, path in weights.items():
+        assert path.read_bytes() == (tmp_path / "other" / name).read_bytes()
 
 
 @pytest.mark.lengthy
+@pytest.mark.usefixtures("without_onnx")
 def test_the_search_chooses_where_the_last_round_learns_nothing(fitted: Fitted, images: np.ndarray, tmp_path: Path):
-    """Its four models are those that the fixture's last round chooses from, and not trained once more."""
-    search = SearchRound(size=16, network="dense", steps=plan().final.steps, seeds=4, settings=SETTINGS)
+    """Its models are those that the fixture's last round chooses from, and not trained once more."""
+    search = SearchRound(size=16, network="dense", steps=plan().final.steps, seeds=3, settings=SETTINGS)
     final = FinalRound(size=16, network="conv", steps=20, seeds=2, settings=1, multiples=[1.0])
     planned = plan().model_copy(update={"seed": 2, "search": search, "final": final})
     shutil.copytree(fitted.folder / "study" / "runs", tmp_path / "fitted" / "search" / "runs")
@@ -123,14 +134,19 @@ def test_the_search_chooses_where_the_last_round_learns_nothing(fitted: Fitted, 
     assert "\n`search/` the models that it was chosen from" in (tmp_path / "fitted" / "README.md").read_text()
     assert "unbraid report search" in found.report().read_text()
     assert found.choice.size == 16
-    assert "4 <small>models at 16 × 16" in found.report().read_text()
+    assert "3 <small>models at 16 × 16" in found.report().read_text()
     last = [load_run(each).config for each in (found.folder / "study" / "runs").iterdir() if not each.suffix]
     assert [(each["hyperparameters"]["network"], each["batch_size"]) for each in last] == [("conv", 16)] * 2
 
 
 @pytest.mark.lengthy
-def test_what_the_deadline_cuts_off_is_left_out(images: np.ndarray, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.usefixtures("without_onnx")
+def test_what_the_deadline_cuts_off_is_left_out(
+    fitted: Fitted, images: np.ndarray, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     """The clock jumps past the end when the last round begins: the search chooses."""
+    shutil.copytree(fitted.folder / "search", tmp_path / "search")
+    write_plan(plan(), tmp_path / "plan.yaml")
     late = [0.0]
     monkeypatch.setattr(fitting.time, "monotonic", lambda: late[0])
 
@@ -173,7 +189,7 @@ LABELS = {
         "no name in the column 'file' is that of an image: the first is "
         "'elsewhere.png', where images are called like '0', by their path below the folder",
     ),
-    "rows": ({"x": [1, 2, 3]}, "labels must have a row for each of the 4000 images, or a column 'file'"),
+    "rows": ({"x": [1, 2, 3]}, "labels must have a row for each of the 2000 images, or a column 'file'"),
     "columns": ({"x": [1, 2], "y": [1]}, "columns must be of one length"),
     "a file": ("nowhere.csv", "nowhere.csv: no such file"),
 }

@@ -73,18 +73,14 @@ def test_the_prior_draws_every_value_alike(run: Run) -> None:
 
 
 @pytest.mark.lengthy
-@pytest.mark.parametrize("part", ["encoder", "decoder"])
-def test_both_halves_are_written_as_onnx(run: Run, part: Any, tmp_path: Path) -> None:
+def test_the_encoder_is_written_as_onnx(run: Run, tmp_path: Path) -> None:
     runtime = pytest.importorskip("onnxruntime")
     pytest.importorskip("onnxscript")
-    path = tmp_path / f"{part}.onnx"
-    difference = export_onnx(run, path, part=part)
-    assert difference is not None
-    assert difference < 1e-5
-    if part == "encoder":
-        images = np.moveaxis(TINY.array[:5], 3, 1).astype(np.float32) / 255
-        (codes,) = runtime.InferenceSession(str(path)).run(None, {"images": images})
-        np.testing.assert_allclose(codes, run.encode(TINY.array[:5]), atol=1e-6)
+    path = tmp_path / "encoder.onnx"
+    export_onnx(run, path, part="encoder")
+    images = np.moveaxis(TINY.array[:5], 3, 1).astype(np.float32) / 255
+    (codes,) = runtime.InferenceSession(str(path)).run(None, {"images": images})
+    np.testing.assert_allclose(codes, run.encode(TINY.array[:5]), atol=1e-6)
 
 
 def test_a_training_goes_on_to_the_bit(run: Run, tmp_path: Path) -> None:

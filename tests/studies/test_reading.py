@@ -1,37 +1,20 @@
 """How often the files of a study are opened by a command that reads it: each of them once."""
 
-import json
+import os
+import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.processes import forked
+from tests.conftest import Cli
 from tests.studies.study_examples import SMALL, written
 from unbraid import Study
+from unbraid.files import marks
 from unbraid.studies.added import add, encode_sample
 
-COUNTING = """
-import json, os, sys
-folder, opened = os.path.realpath(sys.argv.pop(1)), []
-
-def note(event, arguments):
-    if event == "open" and isinstance(arguments[0], str) and arguments[0].endswith(".json") and arguments[1] != "w":
-        path = os.path.realpath(arguments[0])
-        if path.startswith(folder):
-            opened.append(os.path.relpath(path, folder))
-
-sys.addaudithook(note)
-from unbraid.cli.app import main
-from unbraid.files import marks
-marks.SETTLED = 0.0  # what was just written counts as old enough to be read once
-try:
-    main()
-except SystemExit as left:
-    assert not left.code, left.code
-print(json.dumps(opened), file=sys.stderr)
-"""
 OF_RUNS = ("config.json", "status.json", "scores.json")
 ONE = SMALL + "baselines: true\n"
 SEVERAL = SMALL.replace(
@@ -67,20 +50,37 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return home
 
 
-def opened(folder: Path, *arguments: str) -> Counter[str]:
-    """How often a command opens each JSON file below a folder to read it."""
-    with forked(COUNTING, str(folder), *arguments) as process:
-        _, printed = process.communicate()
-    assert process.returncode == 0, printed
-    return Counter(json.loads(printed.splitlines()[-1]))
+READ: list[str] = []  # files that this process has opened to read
+
+
+@pytest.fixture(scope="module")
+def listening() -> Iterator[None]:
+    at_work = True
+
+    def note(event: str, arguments: tuple[object, ...]) -> None:
+        if at_work and event == "open" and str(arguments[0]).endswith(".json") and arguments[1] != "w":
+            READ.append(os.path.realpath(str(arguments[0])))
+
+    sys.addaudithook(note)
+    yield
+    at_work = False
 
 
 @pytest.mark.lengthy
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_each_file_of_a_study_is_read_once(made: Path, tmp_path: Path, command: tuple[str, ...]) -> None:
+@pytest.mark.usefixtures("listening")
+def test_each_file_of_a_study_is_read_once(
+    made: Path, tmp_path: Path, command: tuple[str, ...], unbraid_cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(marks, "SETTLED", 0.0)  # what was just written counts as old enough to be read once
     places = {"OUT": str(made / "out"), "YAML": str(made / "study.yaml")}
     words = (places.get(word, word.replace("NEW", str(tmp_path))) for word in command)
-    counts = {path: n for path, n in opened(made / "out", *words).items() if not Path(path).name.startswith(".")}
+    READ.clear()
+    code, _, error = unbraid_cli(*words)
+    assert code == 0, error
+    folder = (made / "out").resolve()
+    opened = (Path(path) for path in READ if Path(path).is_relative_to(folder))
+    counts = Counter(path.relative_to(folder).as_posix() for path in opened if not path.name.startswith("."))
     runs = {path.relative_to(made / "out").as_posix() for path in made.glob("out/**/runs/*/*.json")}
     abouts = {path.relative_to(made / "out").as_posix() for path in made.glob("out/**/study.json")}
     assert {Path(path).name for path in runs} == {*OF_RUNS}
