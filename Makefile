@@ -12,16 +12,17 @@ PYTEST := -m pytest -n 2 --max-worker-restart 0 --no-loadscope-reorder
 OLDEST := .venv/oldest
 BARE := .venv/bare
 
-.PHONY: lint types test test-all coverage mutants check check-slow check-kernel check-oldest check-wheel demo reproduce published zoo docs release browser clean
+.PHONY: lint types test test-all kernels coverage mutants check check-slow check-kernel check-oldest check-wheel demo reproduce published zoo docs release browser clean
 
-test: $(INSTALLED) browser
-	@# The kernels of the metrics are compiled once, for both processes that test.
-	@$(BIN)/unbraid score --example > /dev/null
+test: kernels browser
 	$(BIN)/python $(PYTEST) -m "not slow and not lengthy"
 
-test-all: $(INSTALLED) browser
-	@$(BIN)/unbraid score --example > /dev/null
+test-all: kernels browser
 	$(BIN)/python $(PYTEST)
+
+# The kernels of the metrics are compiled once, for both processes that test.
+kernels: $(INSTALLED)
+	@$(BIN)/unbraid score --example > /dev/null
 
 # Which lines of the numbers no test runs; a fifth slower than without.
 coverage: $(INSTALLED)
@@ -35,10 +36,10 @@ lint: $(INSTALLED)
 types: $(INSTALLED)
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 
-check: $(INSTALLED)
+check: $(INSTALLED) browser
 	@# While the types are checked, so are the pages, and the kernels of the metrics are compiled.
-	$(MAKE) types & $(MAKE) lint && $(BIN)/unbraid score --example > /dev/null; linted=$$?; wait $$! && exit $$linted
-	$(MAKE) test-all
+	$(MAKE) types & $(MAKE) lint kernels; linted=$$?; wait $$! && exit $$linted
+	$(BIN)/python $(PYTEST)
 
 # What takes minutes: trainings to their end, large inputs, whole repetitions.
 check-slow: $(INSTALLED) browser

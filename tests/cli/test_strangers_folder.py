@@ -141,17 +141,6 @@ def assert_unharmed(folder: Path, said: str, opened: set[str]) -> None:
     assert "strangers" not in said.replace(str(folder), "")
 
 
-COMMAND = "from unbraid.cli import main; main()"
-
-
-@pytest.mark.lengthy
-def test_a_command_as_it_is_installed(folder: Path) -> None:
-    done, opened = called(folder, "-P", "-c", COMMAND, "score", *WALK["score"][0].split())
-    assert done.returncode == 0, done.stderr
-    assert opened  # the audit sees what it should
-    assert_unharmed(folder, done.stderr, opened)
-
-
 # All in one process, which imports once what they share; their workers are processes of their own.
 ALL = """
 import json, os, sys
@@ -179,6 +168,7 @@ def walked(folder: Path) -> dict[str, tuple[int, list[str]]]:
     given = [f"{name} {each}".strip() for name in WALK for each in WALK[name]]
     done, opened = called(folder, "-P", "-c", ALL, json.dumps(given))
     assert done.returncode == 0, done.stderr
+    assert opened  # the audit sees what it should
     assert_unharmed(folder, done.stderr, opened)
     return json.loads(done.stdout.rpartition("codes ")[2])
 
