@@ -74,7 +74,7 @@ def test_entries_have_the_fields_of_their_kind_and_balanced_braces(key: str) -> 
         assert key.startswith(re.sub(r"[^a-z]", "", family.lower()) + entry.fields["year"])
 
 
-def test_every_line_of_the_bibliography_is_in_an_entry_and_aligned() -> None:
+def test_every_line_of_the_bibliography_is_in_an_entry() -> None:
     """What is not written in the form that is read would be missing without a word."""
     bib = (Path(unbraid.__file__).parent / "base" / "references.bib").read_text(encoding="utf-8")
     text = "\n".join([bib, *(row.bibtex for row in MEASURES.values())])
@@ -82,10 +82,6 @@ def test_every_line_of_the_bibliography_is_in_an_entry_and_aligned() -> None:
     said = [line for line in text.splitlines() if not line.startswith("%")]
     assert list(filter(None, said)) == list(filter(None, entries.splitlines()))
     assert text.count("@") == len(ENTRIES)
-    for entry in ENTRIES.values():
-        width = max(map(len, entry.fields))
-        lines = [f"  {name:<{width}} = {{{value}}}," for name, value in entry.fields.items()]
-        assert entry.bibtex.splitlines()[1:-1] == lines
 
 
 def test_a_bibliography_is_read_as_it_is_written() -> None:

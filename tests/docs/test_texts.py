@@ -182,13 +182,6 @@ PAGES += sorted((ROOT / "docs" / "reproductions").glob("*.md"))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_code_stands_between_fences_on_lines_of_their_own(page: Path) -> None:
-    fences = [line.strip() for line in page.read_text(encoding="utf-8").splitlines() if "```" in line]
-    assert [line for line in fences if not re.fullmatch(r"```(\w+|\{[\w:-]+\}.*)?", line)] == []
-    assert len(fences) % 2 == 0
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_line_of_prose_has_at_most_100_characters(page: Path) -> None:
     assert [line for line in prose(page.read_text(encoding="utf-8")) if len(line) > 100] == []
 

@@ -19,9 +19,6 @@ from unbraid.fitting.fit import Fitted, OutOfTime, check_out
 from unbraid.fitting.fit_images import Pictures, prepare
 from unbraid.fitting.hand_over import read_labels
 from unbraid.fitting.plan import FinalRound, Plan, SearchRound, Setting, read_plan, write_plan
-from unbraid.ranking.choice_stability import Resampled
-from unbraid.ranking.ranking import TRACK_RECORD
-from unbraid.ranking.verdicts import how_sure
 from unbraid.runs.run import load_run
 from unbraid.studies.store import StudyEnvironment, write_environment
 from unbraid.training.source import opened_dataset
@@ -334,24 +331,6 @@ def test_nothing_chosen_leaves_no_earlier_choice(tmp_path: Path, monkeypatch: py
     assert handing.hand_over(tmp_path, pictures(30), plan(), nothing) == (None, ())
     assert sorted(each.name for each in tmp_path.iterdir()) == ["README.md", "report.html"]
     assert "\n\nThey learned nothing.\n\n" in (tmp_path / "README.md").read_text()
-
-
-def choice_of(settings: list[str], **more: float) -> Choice:
-    candidates = tuple(Candidate(SimpleNamespace(), each, 0.0) for each in settings)  # pyright: ignore[reportArgumentType]
-    shares = {"sure_of_model": 0.9, "sure_of_setting": 1.0, "draws": 480, "draws_with_it": 320, **more}
-    return Choice(candidates, None, candidates[0], "", **shares)  # pyright: ignore[reportArgumentType]
-
-
-def test_terminal_model_card_and_rank_say_the_same_of_how_far_the_choice_can_be_trusted():
-    alone = choice_of(["a", "a"])
-    assert alone.trust.startswith(
-        "When the models are resampled, it is chosen in 90% of the resamples that contain it."
-    )
-    assert alone.trust.endswith(f"{TRACK_RECORD}.")
-    close = choice_of(["a", "b"], sure_of_setting=0.4)
-    assert "and a model of its setting in 40% of all; the choice is close: others are about as good." in close.trust
-    assert how_sure(Resampled(0.9, 1.0, 480, 320)) in alone.trust.replace("When", "when")
-    assert choice_of(["a"], draws_with_it=0).trust.startswith("Too few models were compared")
 
 
 def test_untrained_models_are_of_different_seeds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
