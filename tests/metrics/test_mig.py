@@ -87,13 +87,6 @@ def test_the_ceiling_is_what_a_perfect_code_reaches(levels: int, ceiling: float)
     assert result.score == pytest.approx(result.ceiling, abs=1e-12)
 
 
-def test_a_continuous_factor_is_cut_and_the_result_says_so() -> None:
-    values = np.random.default_rng(0).random((1000, 1))
-    result = mig(values, values)
-    assert result.score == pytest.approx(1.0, abs=1e-12)
-    assert any("factor 0 is continuous" in note for note in result.notes)
-
-
 def test_the_ceiling_of_dependent_factors_is_what_they_score_themselves() -> None:
     """b is a, but for a tenth of the rows: each tells nearly all of the other. c stands apart, of another entropy."""
     rng = np.random.default_rng(0)
