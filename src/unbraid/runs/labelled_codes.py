@@ -16,7 +16,7 @@ from unbraid.data.h5ad import H5AD, read_h5ad
 from unbraid.data.labels import read_labels
 from unbraid.data.representation import load_codes, read_table, row_names
 from unbraid.data.row_index import counts, note_on_order, order_of, rows_in_order
-from unbraid.files.tables import names_in, read_columns, read_sparse
+from unbraid.files.tables import names_in, read_columns
 from unbraid.runs.folder import read_codes
 from unbraid.runs.foreign_models import is_run, label_file, require_codes
 
@@ -120,7 +120,7 @@ def _taken_out(columns: dict[str, Any], labels: Labels, path: Path) -> dict[str,
 def _own_factors(path: Path, labels: Labels) -> tuple[Representation, tuple[str, ...]]:
     """The factors in the file of codes, as it describes them unless options say otherwise."""
     kinds, period = labels.kinds or {}, labels.period or {}
-    representation, every = _codes(path, labels, labels.needed)
+    representation, every = _codes(path, labels.needed)
     if labels.label_options and not every:
         raise ValueError(NO_LABELS.format(path))
     for option, named in (("kinds", kinds), ("period", period)):
@@ -288,7 +288,7 @@ def _check_options(path: Path, labels: Labels, cells: bool) -> None:
             raise ValueError(f"--{option} {column} makes this column no factor: {advice}")
 
 
-def _codes(path: Path, labels: Labels, factors: Sequence[str] | None) -> tuple[Representation, tuple[str, ...]]:
+def _codes(path: Path, factors: Sequence[str] | None) -> tuple[Representation, tuple[str, ...]]:
     """The codes of a file or of a run, with these factors or all, and the names of all factors that it has.
 
     Rows that lack labels only of factors that are not used are kept; runs have no missing labels.
@@ -296,8 +296,6 @@ def _codes(path: Path, labels: Labels, factors: Sequence[str] | None) -> tuple[R
     if not path.is_file():
         representation = read_codes(path)
         return representation, representation.names
-    if labels.dense and (sparse := read_sparse(path)) is not None:
-        return Representation(as_full(sparse)), ()
     return load_codes(path, factors)
 
 
@@ -340,7 +338,7 @@ def _matched(
     if names is None and cells is not None:
         raise ValueError(f"{table}: --key COLUMN says which column holds the obs_names of {path}")
     tabular = path.suffix.lower() in (".csv", ".parquet")
-    representation, rows = cells or (read_table(path, key) if tabular else (_codes(path, labels, ())[0], None))
+    representation, rows = cells or (read_table(path, key) if tabular else (_codes(path, ())[0], None))
     if rows is not None and names is not None:
         order = order_of(str(path), rows, str(table), names, key or "index")
         notes = () if order is None else (note_on_order(str(path), str(table), order, key or "index"),)

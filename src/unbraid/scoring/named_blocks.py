@@ -127,8 +127,7 @@ def _columns(argument: str, blocks: AsGiven | None, names: tuple[str, ...], coun
     if blocks is None:
         return [("", (column,)) for column in range(count)]
     if isinstance(blocks, str):
-        pairs = [_halves(part, names) for part in separated(blocks)]
-        listed = [(name, _members(argument, members, names, count)) for name, members in pairs]
+        listed = [_block(argument, part, names, count) for part in separated(blocks)]
     elif isinstance(blocks, Mapping):
         listed = list(blocks.items())
     elif isinstance(blocks, Sequence):
@@ -139,20 +138,21 @@ def _columns(argument: str, blocks: AsGiven | None, names: tuple[str, ...], coun
     for name, block in listed:
         if isinstance(block, str) or not isinstance(block, Sequence) or not len(block):
             raise ValueError(f"{argument}: a block is a list of columns or names; got {block!r}")
-        named.append((name, tuple(_column(argument, member, names, count) for member in block)))
+        if unknown := [member for member in block if isinstance(member, str) and member not in names]:
+            of = "factor" if argument == "factor_blocks" else "code"
+            available = ", ".join(names) if names else f"columns 0 to {count - 1}"
+            raise ValueError(f"{argument} names no {of} {unknown[0]!r}; there are {available}")
+        named.append((name, tuple(names.index(member) if isinstance(member, str) else member for member in block)))
     check_blocks(argument, [columns for _, columns in named], count, f"{argument.removesuffix('_blocks')}s")
     return named
 
 
-def _halves(part: str, names: tuple[str, ...]) -> tuple[str, str]:
-    """Name and members of a block."""
-    name, equals, members = part.partition("=")
-    return (name.strip(), members) if equals and part not in names else ("", part)
-
-
-def _members(argument: str, text: str, names: tuple[str, ...], count: int) -> list[int | str]:
+def _block(argument: str, part: str, names: tuple[str, ...], count: int) -> tuple[str, list[int | str]]:
+    """Name, or "", and members of a block of text, such as position=x+y or 0-1."""
+    name, equals, text = part.partition("=")
+    name, text = (name.strip(), text) if equals and part not in names else ("", part)
     if text.strip() in names:
-        return [text.strip()]
+        return name, [text.strip()]
     members: list[int | str] = []
     for member in (each.strip() for each in text.split("+")):
         if not member:
@@ -164,17 +164,7 @@ def _members(argument: str, text: str, names: tuple[str, ...], count: int) -> li
             members += list(range(low, high + 1)) or [member]
         else:
             members.append(int(member) if member.isdecimal() and member not in names else member)
-    return members
-
-
-def _column(argument: str, member: int | str, names: tuple[str, ...], count: int) -> int:
-    if isinstance(member, str):
-        if member not in names:
-            of = "factor" if argument == "factor_blocks" else "code"
-            available = ", ".join(names) if names else f"columns 0 to {count - 1}"
-            raise ValueError(f"{argument} names no {of} {member!r}; there are {available}")
-        return names.index(member)
-    return member
+    return name, members
 
 
 def _as_text(blocks: Named, names: tuple[str, ...]) -> str:
