@@ -255,6 +255,17 @@ def test_codes_are_taken_from_whatever_holds_them() -> None:
         assert Representation(codes).codes.tolist() == whole.tolist()
 
 
+def test_angles_of_a_matrix_with_its_kinds_stay_radians_also_where_a_row_lacks_a_label() -> None:
+    whole = np.column_stack([np.arange(len(CODES)) % 8 * np.pi / 4, SHAPE])
+    gap = whole.copy()
+    gap[3, 1] = np.nan
+    for labels, n_rows in ((whole, len(CODES)), (gap, len(CODES) - 1)):
+        held = unbraid.score(CODES, labels, kinds=["cyclic", "ordinal"], metrics="mig").representation
+        assert (len(held), held.levels, held.periods) == (n_rows, (), ())
+        assert np.isin(held.factors[:, 0], whole[:, 0]).all()
+    assert Representation.of(CODES, {"turn": whole[:, 0]}, kinds={"turn": "cyclic"}).sizes == (8,)
+
+
 def test_one_factor_is_one_column_whatever_holds_it() -> None:
     """As y of scikit-learn is: not only text and columns of a frame."""
     torch = pytest.importorskip("torch")
