@@ -295,7 +295,7 @@ def test_an_interval_of_modularity_by_groups_is_as_wide_as_it_must_be() -> None:
         return Representation(codes, factors, kinds=("ordinal",) * 2, groups=groups)
 
     scores = [score(drawn(seed), metrics="modularity")["modularity"].score for seed in range(200)]
-    cards = [score(drawn(seed), metrics="modularity", confidence=0.95) for seed in range(40)]
+    cards = [score(drawn(seed), metrics="modularity", confidence=(0.95, 40)) for seed in range(40)]
     found = [card.scored["modularity"].intervals for card in cards]
     deviations = [each.values["score"].deviation for each in found if each is not None]
     assert len(deviations) == 40
