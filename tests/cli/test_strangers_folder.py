@@ -66,7 +66,7 @@ WALK: Mapping[str, list[str]] = {
     "compare": ["codes.npz run --metrics mig --resamples 2", "study --by hyper.latents"],
     "metrics": [""],
     "stress": ["mig"],
-    "bench": ["mig"],
+    "bench": ["mig --models 4"],
     "rank": ["codes.npz run/codes.safetensors", "study --compare all"],
     "families": [""],
     "fit": ["many.npy --plan plan.yaml --out fitted"],
