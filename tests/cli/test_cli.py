@@ -217,11 +217,10 @@ def test_the_command_its_json_and_its_page_name_the_same_best_of_each_group(unbr
         np.save(tmp_path / f"b-{number}.npy", turned + 0.1 * rng.standard_normal(codes.shape))
     files = sorted(map(str, tmp_path.glob("*.npy")))
     page, kept = tmp_path / "page.html", tmp_path / "udr.json"
-    quick = ("--similarity", "spearman")
-    code, printed, error = unbraid_cli("rank", *files, "--by", "name", "--html", str(page), "--json", str(kept), *quick)
+    code, printed, error = unbraid_cli("rank", *files, "--by", "name", "--html", str(page), "--json", str(kept))
     assert code == 0, error
     first, second = printed.splitlines()[-2:]
-    found = unbraid.rank(files, groups=["a"] * 4 + ["b"] * 4, similarity="spearman")
+    found = unbraid.rank(files, groups=["a"] * 4 + ["b"] * 4)
     assert found.best is not None
     rows = [line.split() for line in printed.splitlines()]
     assert [row[-1] for row in rows if row and row[0].isdigit()] == [found.runs[model] for model in found.best_first]
@@ -231,5 +230,5 @@ def test_the_command_its_json_and_its_page_name_the_same_best_of_each_group(unbr
     assert all(line in page.read_text() for line in (first, second))
     assert page.read_text().count('<td class="num"><b>') == 1, "the best of a alone is bold"
     assert json.loads(kept.read_text())["best"] == found.best
-    code, printed, _ = unbraid_cli("rank", *files[4:], "--untrained", files[0], "--untrained", files[1], *quick)
+    code, printed, _ = unbraid_cli("rank", *files[4:], "--untrained", files[0], "--untrained", files[1])
     assert printed.splitlines()[-1].startswith("no best model: no model scores above untrained ones among each other (")
