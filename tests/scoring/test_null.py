@@ -26,6 +26,7 @@ from unbraid.metrics import (
     sap,
     snc,
 )
+from unbraid.metrics._solvers import logistic
 from unbraid.scoring import card_memory as memory
 from unbraid.scoring import uncertainty
 from unbraid.scoring.null import Null, Shuffle, null_of
@@ -218,6 +219,14 @@ def test_of_each_shuffle_every_metric_says_what_it_says_of_these_rows_alone() ->
     informative = card.scored["linear_accuracy"].null
     assert informative is not None
     assert len(set(informative.scores)) > 1
+
+
+def test_what_follows_from_the_codes_alone_is_made_once_for_all_shuffles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "n_cores", lambda: 1)
+    made, along = list[int](), logistic._along_axes
+    monkeypatch.setattr(logistic, "_along_axes", lambda codes: made.append(codes.shape[1]) or along(codes))
+    unbraid.score(Representation(CODES, FACTORS), metrics="linear_accuracy", null=4)
+    assert made.count(CODES.shape[1]) == 2  # for the score, and for its null
 
 
 def test_whole_objects_are_shuffled_among_themselves() -> None:
