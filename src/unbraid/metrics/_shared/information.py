@@ -41,6 +41,7 @@ def _bins_of(
 
 
 @of_codes
+@shared
 def _bins(stored: FloatArray | IntArray, bins: int, binning: Binning, weights: FloatArray | None) -> IntArray:
     return bin_codes(stored.astype(np.float64, copy=False), bins, binning, weights)
 
@@ -51,6 +52,7 @@ def rows_in_bins(inputs: Inputs, bins: int, binning: Binning) -> tuple[IntArray,
 
 
 @of_codes
+@shared
 def _rows_in_bins(
     stored: FloatArray | IntArray, bins: int, binning: Binning, weights: FloatArray | None
 ) -> tuple[IntArray, ...]:

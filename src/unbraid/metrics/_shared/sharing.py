@@ -57,15 +57,14 @@ def shared(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def of_codes(function: Callable[P, R]) -> Callable[P, R]:
-    """As `shared`, where all arguments are stored codes, what follows from them alone, and numbers.
+    """As `shared`, but for all shuffles of the factors; see `sharing_of_codes`.
 
-    Results are the same for all shuffles of the factors; see `sharing_of_codes`.
+    All arguments are codes as they are stored, what follows from them alone, and numbers.
     """
 
     @wraps(function)
     def once(*args: P.args, **kwargs: P.kwargs) -> R:
-        store, lasting = _scope.get(), _of_codes.get()
-        return _once(store if store is None or lasting is None else lasting, function, *args, **kwargs)
+        return _once(None if _scope.get() is None else _of_codes.get(), function, *args, **kwargs)
 
     return once
 

@@ -116,6 +116,7 @@ def _split(inputs: Inputs, seed: int) -> TrainTestSplit:
 
 
 @of_codes
+@shared
 def most_and_rest(n_samples: int, seed: int, groups: IntArray | None) -> tuple[IntArray, ...]:
     """Rows to learn from, and the others; see `split_rows`."""
     return split_rows(n_samples, (TRAIN_FRACTION, 1 - TRAIN_FRACTION), seed, groups)
@@ -132,6 +133,7 @@ def varying_codes(split: TrainTestSplit) -> IntArray:
 
 
 @of_codes
+@shared
 def _varying(stored: FloatArray | IntArray, train: IntArray) -> IntArray:
     parts = []
     for columns in column_slices(*stored.shape):
@@ -146,6 +148,7 @@ def live_codes(split: TrainTestSplit) -> tuple[IntArray, FloatArray]:
 
 
 @of_codes
+@shared
 def _live(stored: FloatArray | IntArray, train: IntArray) -> tuple[IntArray, FloatArray]:
     live = _varying(stored, train)
     order, signs = order_of(len(live), lambda code: stored[train, live[code]].astype(np.float64))
@@ -158,6 +161,7 @@ def standardised_codes(split: TrainTestSplit) -> FloatArray:
 
 
 @of_codes
+@shared
 def _standardised(stored: FloatArray | IntArray, train: IntArray) -> FloatArray:
     live, signs = _live(stored, train)
     columns = stored[:, live].astype(np.float64) * signs
@@ -171,6 +175,7 @@ def training_codes(split: TrainTestSplit) -> FloatArray:
 
 
 @of_codes
+@shared
 def rows_of(codes: FloatArray, rows: IntArray) -> FloatArray:
     return codes[rows]
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from unbraid.base.threads import at_once, one_blas_thread
 from unbraid.base.types import BoolArray, FloatArray, IntArray
-from unbraid.metrics._shared.sharing import of_codes
+from unbraid.metrics._shared.sharing import of_codes, shared
 
 TOLERANCE = 1e-6  # largest entry of the gradient of the mean loss at the end
 ROUGH, FINAL = 1e-3, 1e-4  # the same of fits that are compared on validation rows, and of the last one
@@ -127,6 +127,7 @@ def _scaled_log_loss(logits: FloatArray, levels: IntArray) -> float:
 
 
 @of_codes
+@shared
 def _all_along_axes(codes: FloatArray) -> _Inputs:
     return _along_axes(codes)
 
