@@ -164,7 +164,7 @@ def test_one_row_of_its_class_among_many() -> None:
 def test_odds_of_two_classes_stay_finite() -> None:
     odds = np.array([1e58, 1e-58])
     for _ in range(20):
-        _step(odds, 2, np.zeros(2, dtype=np.uint8), np.ones(15, dtype=int), np.zeros((5, 8)), 0, 1.0, 2, 1.0, 0.1)
+        _step(odds, 2, np.full(2, 7, dtype=np.uint8), np.ones(15, dtype=int), np.zeros((5, 15)), 0, 1.0, 2, 1.0, 0.1)
     assert odds.max() <= 1e60
 
 

@@ -95,7 +95,7 @@ def test_a_logit_that_is_no_number_leaves_no_gradient(place: int) -> None:
 def test_compiled_loops_are_as_wide_as_the_processor() -> None:
     """With AVX-512 registers of 512 bits are used, where numba alone would take those of 256."""
 
-    @numba.njit
+    @kernel()
     def doubled(numbers: FloatArray) -> None:
         widest_vectors()
         for place in range(len(numbers)):
@@ -104,7 +104,7 @@ def test_compiled_loops_are_as_wide_as_the_processor() -> None:
     numbers = np.ones(100, dtype=np.float32)
     doubled(numbers)
     assert (numbers == 2).all()
-    (compiled,) = doubled.inspect_asm().values()
+    (compiled,) = doubled.dispatcher.inspect_asm().values()
     features = numba.config.CPU_FEATURES or llvmlite.binding.get_host_cpu_features().flatten()
     assert ("zmm" in compiled) == ("+avx512f" in features)
 

@@ -49,17 +49,12 @@ def metric_progress(title: str = "scoring", metrics: Collection[str] = ()) -> It
 
     The kernels of `metrics` are compiled by a second process meanwhile.
     """
-    from numba.core.event import Listener, install_listener  # what is scored needs numba as well
-
     from unbraid.cli._ahead import compiled_ahead
+    from unbraid.metrics._shared.compiled import before_compiling
 
-    class Compiling(Listener):
-        def on_start(self, event: object) -> None:  # noqa: ARG002
-            if not bar.detail.endswith(COMPILED):
-                bar.detail += COMPILED
-
-        def on_end(self, event: object) -> None:
-            pass
+    def compiling() -> None:
+        if not bar.detail.endswith(COMPILED):
+            bar.detail += COMPILED
 
     class MetricBar(ProgressBar):
         def __call__(self, *report: Any) -> None:
@@ -67,8 +62,12 @@ def metric_progress(title: str = "scoring", metrics: Collection[str] = ()) -> It
             wait(report[0])
 
     bar = MetricBar(title)
-    with shown(bar), install_listener("numba:compile", Compiling()), compiled_ahead(metrics) as wait:
-        yield bar
+    with shown(bar), compiled_ahead(metrics) as wait:
+        before_compiling.append(compiling)
+        try:
+            yield bar
+        finally:
+            before_compiling.remove(compiling)
 
 
 @contextmanager

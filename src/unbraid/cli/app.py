@@ -1,6 +1,5 @@
 """One Typer application, and the one place where errors become exit codes."""
 
-import gc
 import shlex
 import sys
 import warnings
@@ -103,7 +102,6 @@ def main() -> None:
     Exit codes: 0 done, 2 bad input or usage, 3 some models or a metric failed, a metric scored worse than it was to or
     failed a test of `stress`, 130 interrupted, 143 the same by SIGTERM, 1 internal error.
     """
-    gc.set_threshold(50_000, 20, 20)  # commands make much and drop little: this took a quarter of `status`
     warnings.showwarning = _warn
     try:
         code = command()(standalone_mode=False)

@@ -39,7 +39,7 @@ Setting: TypeAlias = Annotated[Any, AfterValidator(_setting)]
 class Record(BaseModel):
     """What a file holds: these keys, of exactly these types."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
 
 def read_object(path: str | Path, *, checksummed: bool = False, advice: str = "") -> dict[str, Any]:

@@ -61,7 +61,7 @@ Array: TypeAlias = Annotated[list[Any], AfterValidator(_array)]
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(strict=True, frozen=True)
+    model_config = ConfigDict(strict=True, frozen=True, defer_build=True)
 
 
 class SavedFactor(_Part):

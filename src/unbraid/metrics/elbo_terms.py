@@ -278,8 +278,11 @@ def _log_sum(
             best = tops[block]
             for code in range(n_codes):
                 value = samples[index, code]
-                away = max(bounds[block, code, 0] - value, value - bounds[block, code, 1], 0.0) / bounds[block, code, 2]
-                best -= 0.5 * away * away
+                below, above = bounds[block, code, 0] - value, value - bounds[block, code, 1]
+                outside = below if below > above else above
+                if outside > 0.0:
+                    away = outside / bounds[block, code, 2]
+                    best -= 0.5 * away * away
                 if best < negligible:
                     break
             if best < negligible:

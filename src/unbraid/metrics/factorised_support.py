@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
-import numba
 import numpy as np
 
 from unbraid.base.arguments import check_choice, check_whole
 from unbraid.base.repr import Shown
 from unbraid.base.types import ArrayLike, FloatArray, IntArray, Kind
+from unbraid.metrics._shared.compiled import kernel
 from unbraid.metrics._shared.inputs import check_inputs, check_matrix, standardised
 from unbraid.metrics._shared.metric import Metric
 
@@ -111,7 +111,7 @@ def _batches(values: FloatArray, size: int, rest: bool) -> list[FloatArray]:
     return [*parts, np.ascontiguousarray(values[cut:].T)[:, None]] if rest and cut < len(values) else parts
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(_nrt=True, error_model="python")
 def _farthest(one: FloatArray, other: FloatArray, order: IntArray) -> float:
     """Sum over batches (n_batches, size) of the largest least squared distance; `order` sorts `one`."""
     total, size = 0.0, one.shape[1]

@@ -246,7 +246,7 @@ def _visit(
                 # Its Gaussian at the nodes goes to slice 0 and to each of those of the row that is not -1.
                 for node in range(NODES):
                     away = (middle - mean) / scale + 0.5 * width / scale * nodes[node]
-                    bump[node] = 1.0 / float(scale) * exp_down(-0.5 * away * away)
+                    bump[node] = 1.0 / scale * exp_down(-0.5 * away * away)
                 for group in range(-1, slices.shape[1]):
                     piece = slices[row, group] if group >= 0 else 0
                     if piece >= 0:
@@ -298,7 +298,8 @@ def _look_up(
         value = values[index]
         if value < start or value >= stop:
             continue
-        panel = guide[min(int((value - start) * per_cell), top)]
+        panel = np.int64((value - start) * per_cell)
+        panel = guide[panel if panel < top else top]
         place = (value - lefts[panel]) / widths[panel]
         if place < -1e-9 or place > 1.0 + 1e-9:
             while lefts[panel] > value:
@@ -309,7 +310,8 @@ def _look_up(
             if place > 1.0 + 1e-9:
                 continue
         place *= SUBSTEPS
-        cell = min(max(int(place) - 1, 0), SUBSTEPS - 3)
+        cell = np.int64(place) - 1
+        cell = 0 if cell < 0 else SUBSTEPS - 3 if cell > SUBSTEPS - 3 else cell
         x = place - cell
         a, b, c = x - 1.0, x - 2.0, x - 3.0
         outer = x * a * b * table[panel, cell + 3] - a * b * c * table[panel, cell]

@@ -8,16 +8,21 @@ these functions are loops, and what NumPy does as fast around them is left to Nu
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cached_property, update_wrapper
+from threading import Lock
 from typing import Any, TypeVar, cast
 
-import numba
 import numpy as np
-from numba.extending import register_jitable
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 # A plain 0 is a constant: numba would compile each function that takes it once for that, and again for other numbers.
 START = cast("int", np.int64(0))
+
+# What numba is to know of functions before it compiles one that calls them.
+declarations: list[Callable[[], object]] = []
+before_compiling: list[Callable[[], None]] = []
+_declaring = Lock()
 
 
 @contextmanager
@@ -35,15 +40,61 @@ def interruptible() -> Iterator[None]:
         raise
 
 
+class Kernel:
+    """A function that numba compiles as it is called: only then is numba imported, which takes longer than a score."""
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        update_wrapper(self, function)
+        self.py_func, self._options = function, options
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.dispatcher(*arguments)
+
+    @cached_property
+    def dispatcher(self) -> Any:
+        import numba
+
+        with _declaring:
+            while declarations:
+                declarations.pop()()
+        dispatcher = numba.njit(**self._options)(self.py_func)
+        if not _stored(dispatcher):
+            for hook in before_compiling:
+                hook()
+        return dispatcher
+
+    @property
+    def _numba_type_(self) -> Any:  # where another kernel calls it
+        return self.dispatcher._numba_type_
+
+    def stored(self) -> bool:
+        """Whether it has been compiled in this installation, from this source."""
+        return _stored(self.dispatcher)
+
+
+def _stored(dispatcher: Any) -> bool:
+    return bool(dispatcher._cache._cache_file._load_index())  # which is empty where the source is another
+
+
 def kernel(**options: Any) -> Callable[[Function], Function]:
     """Compile a function that Python calls, once in an installation.
 
-    No references are counted in it: what it is handed stays, and it makes no array.
+    Unless with `_nrt`, no references are counted in it: what it is handed stays, and it makes no array.
     """
-    options |= {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, "_nrt": False}
-    return cast(Callable[[Function], Function], numba.njit(**options))
+    defaults = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, "_nrt": False}
+    return lambda function: cast(Any, Kernel(function, defaults | options))
 
 
 def helper(**options: Any) -> Callable[[Function], Function]:
     """Compile a function that kernels call: once by itself, and once more with each of them."""
-    return register_jitable(no_cfunc_wrapper=True, **options)
+
+    def declared(function: Function) -> Function:
+        def declare() -> None:
+            from numba.extending import register_jitable
+
+            register_jitable(no_cfunc_wrapper=True, **options)(function)
+
+        declarations.append(declare)
+        return function
+
+    return declared

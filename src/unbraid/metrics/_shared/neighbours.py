@@ -1,10 +1,9 @@
 """Mutual information of real codes and factor levels by nearest neighbours, in nats."""
 
-import numba
 import numpy as np
-from numba.extending import register_jitable
 
 from unbraid.base.types import FloatArray, IntArray
+from unbraid.metrics._shared.compiled import helper, kernel
 from unbraid.metrics._shared.inputs import Inputs, as_levels, standardised
 from unbraid.metrics._shared.sharing import shared
 from unbraid.metrics._solvers.trees import own_order
@@ -40,7 +39,7 @@ def neighbour_information(inputs: Inputs, neighbours: int, seed: int) -> FloatAr
     return np.maximum(information, 0.0)
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(_nrt=True)
 def _ross(values: FloatArray, levels: IntArray, n_levels: int, neighbours: int, psi: FloatArray) -> float:
     """Of ascending values; rows whose level no other row has are left out."""
     counts = np.bincount(levels, minlength=n_levels)
@@ -74,7 +73,7 @@ def _ross(values: FloatArray, levels: IntArray, n_levels: int, neighbours: int, 
     return psi[n - 1] + total / n if n > 0 else 0.0
 
 
-@register_jitable
+@helper()
 def _nearer(values: FloatArray, place: int, first: int, last: int, radius: float, n: int) -> int:
     """How many of the first `n` ascending values are less than `radius` from one of them, which itself counts.
 

@@ -11,11 +11,11 @@ from itertools import pairwise
 from tempfile import TemporaryFile
 from typing import NamedTuple, TypeAlias
 
-import numba
 import numpy as np
 
 from unbraid.base.threads import n_cores, shared_out
 from unbraid.base.types import BoolArray, FloatArray, IntArray
+from unbraid.metrics._shared.compiled import kernel
 from unbraid.metrics._solvers.group_lasso import cross_validated, separate
 
 TARGETS_AT_ONCE = 128  # models that are predicted by one block of others, or an eighth of few: progress is of blocks
@@ -227,7 +227,7 @@ def _compare(task: _Task, stopped: threading.Event) -> _Found:
     return _Found(values, penalties, largest, converged, relations)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(_nrt=True, error_model="python")
 def by_one_weight(
     cross: FloatArray,
     grams: FloatArray,
@@ -252,7 +252,7 @@ def by_one_weight(
         relations[start:stop, low:high] = np.abs(own)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(_nrt=True, error_model="python")
 def summarised(
     relations: FloatArray,
     low: int,
@@ -272,7 +272,7 @@ def summarised(
             largest[other] = 0.0 if empty else relations[start:stop, low:high].max()
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel(_nrt=True, error_model="python")
 def agreement(similarity: FloatArray, paper: bool) -> float:
     """Eq. 2 of a non-negative matrix between informative latents; with `paper` false, the mean of the two means."""
     n_rows, n_columns = similarity.shape

@@ -74,7 +74,7 @@ class Work(NamedTuple):
     opened: BoolArray  # (n_bins of all codes,) whether a bin is searched value by value
     inner_lefts: IntArray  # (n_train + 1,) sum and count up to and with each row of the node in one bin
     places: IntArray  # (n_train + 1,) of these rows among the sorted ones
-    nodes: UInt8Array  # (n_samples,) node of each row within the current level
+    nodes: UInt8Array  # (n_samples,) node of each row
     members: IntArray  # (n_train + 1,)
     order: IntArray  # (n_codes,)
     state: IntArray  # (1,) of the random numbers
@@ -173,7 +173,7 @@ def _boost(
         codes, labels, n_classes, n_iterations, learning_rate, 2.0 ** min(30, 62 - 2 * count_bits),
         np.argsort(labels, kind="stable").astype(np.uint32), np.cumsum([0, *counts]), work,
         np.empty((n_trees, n_train), dtype=np.int32), np.empty((n_train, n_trees), dtype=np.int32),
-        np.empty((n_slots, n_trees), dtype=np.int64), np.empty(n_trees), np.empty(n_samples), np.empty((5, 8)),
+        np.empty((n_slots, n_trees), dtype=np.int64), np.empty(n_trees), np.empty(n_samples), np.empty((5, 15)),
         importance, odds,
     )  # fmt: skip
     return importance, odds
@@ -240,14 +240,14 @@ def _iterate(
                         row = by_class[place]
                         for code in range(len(importance)):
                             slot = np.uint32(starts[code]) + codes.bins[row, code]
-                            risen[first + nodes[row], slot] += residuals[row]
+                            risen[nodes[row], slot] += residuals[row]
                 for node in range(first, last):
-                    code, rank, left, gain = _best_split(codes, residuals, work, node, node - first, packed[node], rare)
+                    code, rank, left, gain = _best_split(codes, residuals, work, node, packed[node], rare)
                     packed[2 * node + 1], packed[2 * node + 2] = left, packed[node] - left
                     if gain > 0.0:
                         split_code[node], split_rank[node] = code, rank
                         importance[code] += gain
-                _descend(codes.ranks, split_code, split_rank, depth, nodes)
+                _descend(codes.ranks, split_code, split_rank, first, last, nodes)
                 if depth < 2:
                     for node in range(first, last):
                         fewer_right = (packed[2 * node + 1] & mask) > (packed[2 * node + 2] & mask)
@@ -281,7 +281,8 @@ def _residuals(
             totals[row] = 1.0 / totals[row]
         for tree in range(n_trees):
             for row in range(len(totals)):
-                odds[tree, row] = max(odds[tree, row] * totals[row], SMALLEST)
+                share = odds[tree, row] * totals[row]
+                odds[tree, row] = share if share > SMALLEST else SMALLEST
     for tree in range(n_trees):
         for row in range(n_train):
             probability = odds[tree, row] if n_trees > 1 else odds[tree, row] / (1.0 + odds[tree, row])
@@ -294,11 +295,12 @@ def _residuals(
     for tree in range(n_trees):
         total = 0.0
         for row in range(n_train):
-            total += float(by_tree[tree, row]) * float(by_tree[tree, row])
+            total += np.float64(by_tree[tree, row]) * np.float64(by_tree[tree, row])
         squares[tree] = total
     for first in range(0, n_train, 64):  # in blocks, so that both layouts stay in the cache
+        end = first + 64 if first + 64 < n_train else n_train
         for tree in range(n_trees):
-            for row in range(first, min(first + 64, n_train)):
+            for row in range(first, end):
                 by_row[row, tree] = by_tree[tree, row]
 
 
@@ -310,7 +312,7 @@ def _root_sums(starts: IntArray, bins: UInt8Array, residuals: IntArray, sums: In
         for tree in range(n_trees):
             sums[slot, tree] = 0
     for first in range(0, bins.shape[1], BLOCK):
-        end = min(first + BLOCK, bins.shape[1])
+        end = first + BLOCK if first + BLOCK < bins.shape[1] else bins.shape[1]
         for row in range(len(residuals)):
             for code in range(first, end):
                 slot = starts[code] + bins[row, code]
@@ -320,14 +322,14 @@ def _root_sums(starts: IntArray, bins: UInt8Array, residuals: IntArray, sums: In
 
 @helper()
 def _best_split(
-    codes: RankedCodes, residuals: IntArray, work: Work, node: int, in_level: int, packed: Whole, bounded: bool
+    codes: RankedCodes, residuals: IntArray, work: Work, node: int, packed: Whole, bounded: bool
 ) -> tuple[Whole, Whole, Whole, float]:
     """Code, greatest rank on the left, packed sum and count of the left, and decrease of the squared error."""
     count_bits, lefts, gains, walks = work.count_bits, work.lefts, work.gains, work.walks
     histogram, starts, nodes, order, state = work.histograms[node], codes.starts, work.nodes, work.order, work.state
     inner_lefts, places = work.inner_lefts, work.places
     mask = (np.int64(1) << count_bits) - 1
-    n_node, sum_node = float(packed & mask), float(packed >> count_bits)
+    n_node, sum_node = np.float64(packed & mask), np.float64(packed >> count_bits)
     best, best_code, best_place, best_left = 0.0, START, START - 1, packed
     if n_node >= 2.0:
         # What the best cut between bins gains, and where a cut within a bin might gain more.
@@ -337,27 +339,29 @@ def _best_split(
         # Numbers not below 0 are in the order of their bits, and whole ones are compared many at once.
         greatest = np.int64(0)
         for first in range(0, len(order), BLOCK):
-            end = min(first + BLOCK, len(order))
+            end = first + BLOCK if first + BLOCK < len(order) else len(order)
             for code in range(first, end):
                 left = np.int64(0)
                 for slot in range(starts[code], starts[code + 1]):
                     left += histogram[slot]
                     lefts[slot] = left
             for slot in range(starts[first], starts[end]):
-                n_left = float(lefts[slot] & mask)
-                scale = 1.0 / max(n_left * (n_node - n_left), 0.5)
-                difference = n_node * float(lefts[slot] >> count_bits) - n_left * sum_node
+                n_left = np.float64(lefts[slot] & mask)
+                product = n_left * (n_node - n_left)
+                scale = 1.0 / (product if product > 0.5 else 0.5)
+                difference = n_node * np.float64(lefts[slot] >> count_bits) - n_left * sum_node
                 gains[1 + slot] = difference * difference * scale
-                walks[slot] = reach * float(histogram[slot] & mask) * scale
+                walks[slot] = reach * np.float64(histogram[slot] & mask) * scale
             for slot in range(starts[first], starts[end]):
-                greatest = max(greatest, work.gain_bits[1 + slot])
+                greatest = work.gain_bits[1 + slot] if work.gain_bits[1 + slot] > greatest else greatest
         work.gain_bits[0] = greatest
         enough = gains[0] * NEAR
         gains[0] = 0.0
         for slot in range(len(lefts)):
             n_bin, n_left_of = histogram[slot] & mask, lefts[slot] & mask
             # Whether the roots of both add up to that of `enough`, without taking roots.
-            highest, walk = max(gains[slot], gains[1 + slot]), walks[slot]
+            before, after, walk = gains[slot], gains[1 + slot], walks[slot]
+            highest = after if after > before else before
             lacking = enough - highest - walk
             near = (lacking <= 0.0) | (lacking * lacking <= 4.0 * highest * walk)
             # In the first and the last bin a single row may be all that is cut off.
@@ -382,16 +386,16 @@ def _best_split(
                     left = lefts[slot - 1] if slot > starts[code] else np.int64(0)
                     for place in range(begin, end):
                         row = codes.sorted_rows[code, place]
-                        inside = np.int64(nodes[row] == in_level)
+                        inside = np.int64(nodes[row] == node)
                         left += ((np.int64(residuals[row]) << count_bits) + 1) & -inside
                         inner_lefts[n_cuts], places[n_cuts] = left, place
                         n_cuts += inside
                 # Whether any cut gains more than the best, ties between values aside: many at once.
                 n_better = 0
                 for cut in range(n_cuts):
-                    n_left = float(inner_lefts[cut] & mask)
+                    n_left = np.float64(inner_lefts[cut] & mask)
                     n_right = n_node - n_left
-                    sum_left = float(inner_lefts[cut] >> count_bits)
+                    sum_left = np.float64(inner_lefts[cut] >> count_bits)
                     difference = n_right * sum_left - n_left * (sum_node - sum_left)
                     n_better += difference * difference > best * (n_left * n_right)
                 if n_better == 0:
@@ -400,16 +404,16 @@ def _best_split(
                     rank = codes.ranks[code, codes.sorted_rows[code, places[cut]]]
                     if cut + 1 < n_cuts and rank == codes.ranks[code, codes.sorted_rows[code, places[cut + 1]]]:
                         continue
-                    n_left = float(inner_lefts[cut] & mask)
+                    n_left = np.float64(inner_lefts[cut] & mask)
                     n_right = n_node - n_left
-                    sum_left = float(inner_lefts[cut] >> count_bits)
+                    sum_left = np.float64(inner_lefts[cut] >> count_bits)
                     # Written so that mirroring a code changes not even the rounding: ties must stay ties.
                     difference = n_right * sum_left - n_left * (sum_node - sum_left)
                     if difference * difference > best * (n_left * n_right):
                         gain = difference * difference / (n_left * n_right)  # of the squared error, times the rows
                         if gain > best:
                             best, best_code, best_place, best_left = gain, code, places[cut], inner_lefts[cut]
-                            enough = max(enough, best * NEAR)
+                            enough = best * NEAR if best * NEAR > enough else enough
     if best_place < 0:
         return 0, LAST_RANK, packed, 0.0
     # Halfway between the last row on the left and the node's next greater one.
@@ -417,7 +421,7 @@ def _best_split(
     rank = low
     for place in range(best_place + 1, codes.sorted_rows.shape[1]):
         row = codes.sorted_rows[best_code, place]
-        if nodes[row] == in_level and codes.ranks[best_code, row] > low:
+        if nodes[row] == node and codes.ranks[best_code, row] > low:
             rank = (low + codes.ranks[best_code, row]) // 2
             break
     return best_code, rank, best_left, best / n_node
@@ -431,43 +435,28 @@ def _bound(bin_sum: Whole, left: Whole, risen: float, n_node: float, sum_node: f
     `left` up to its end.
     """
     mask = (np.int64(1) << count_bits) - 1
-    n_bin, n_end = float(bin_sum & mask), float(left & mask)
+    n_bin, n_end = np.float64(bin_sum & mask), np.float64(left & mask)
     n_begin = n_end - n_bin
-    begun = n_node * float((left - bin_sum) >> count_bits) - n_begin * sum_node
-    rise = n_node * risen + max(-sum_node, 0.0) * n_bin
-    fall = n_node * (risen - float(bin_sum >> count_bits)) + max(sum_node, 0.0) * n_bin
-    greatest = max(begun + rise, fall - begun)
-    n_begin, n_end = max(n_begin, 1.0), min(n_end, n_node - 1.0)
-    return greatest * greatest / min(n_begin * (n_node - n_begin), n_end * (n_node - n_end))
+    begun = n_node * np.float64((left - bin_sum) >> count_bits) - n_begin * sum_node
+    below, above = (-sum_node, 0.0) if sum_node < 0.0 else (0.0, sum_node)
+    rise = begun + (n_node * risen + below * n_bin)
+    fall = n_node * (risen - np.float64(bin_sum >> count_bits)) + above * n_bin - begun
+    greatest = rise if rise > fall else fall
+    n_begin = n_begin if n_begin > 1.0 else 1.0
+    n_end = n_end if n_end < n_node - 1.0 else n_node - 1.0
+    begin_product, end_product = n_begin * (n_node - n_begin), n_end * (n_node - n_end)
+    return greatest * greatest / (begin_product if begin_product < end_product else end_product)
 
 
 @helper()
-def _descend(ranks: IntArray, code: IntArray, cut: IntArray, depth: int, nodes: UInt8Array) -> None:
-    """Number of the node within the next level that each row falls into."""
-    n_samples = len(nodes)
-    if depth == 0:
-        column, end = ranks[code[0]], cut[0]
-        for row in range(n_samples):
-            nodes[row] = np.uint8(column[row] > end)
-    elif depth == 1:
-        low, high = ranks[code[1]], ranks[code[2]]
-        low_end, high_end = cut[1], cut[2]
-        for row in range(n_samples):
-            below = np.uint8(low[row] > low_end)
-            above = np.uint8(2) + np.uint8(high[row] > high_end)
-            nodes[row] = above if nodes[row] == 1 else below
-    else:
-        first, second, third, fourth = ranks[code[3]], ranks[code[4]], ranks[code[5]], ranks[code[6]]
-        first_end, second_end, third_end, fourth_end = cut[3], cut[4], cut[5], cut[6]
-        for row in range(n_samples):
-            node = nodes[row]
-            a = np.uint8(first[row] > first_end)
-            b = np.uint8(2) + np.uint8(second[row] > second_end)
-            c = np.uint8(4) + np.uint8(third[row] > third_end)
-            d = np.uint8(6) + np.uint8(fourth[row] > fourth_end)
-            low = b if node == 1 else a
-            high = d if node == 3 else c
-            nodes[row] = high if node > 1 else low
+def _descend(ranks: IntArray, codes: IntArray, cuts: IntArray, first: int, last: int, nodes: UInt8Array) -> None:
+    """Move each row from its node, one of `first` to `last` - 1, to a child of it."""
+    for node in range(first, last):
+        column, cut = ranks[codes[node]], cuts[node]
+        parent, left = np.uint8(node), np.uint8(2 * node + 1)
+        for row in range(len(nodes)):
+            child = left + np.uint8(column[row] > cut)
+            nodes[row] = child if nodes[row] == parent else nodes[row]
 
 
 @helper()
@@ -479,19 +468,19 @@ def _children(codes: RankedCodes, residuals: IntArray, work: Work, first: int, n
     n_members = 0
     for row in range(len(residuals)):
         members[n_members] = row
-        n_members += smaller[first + nodes[row]]
+        n_members += smaller[nodes[row]]
     for node in range(first, first + n_nodes):
         if smaller[node]:
             for slot in range(histograms.shape[1]):
                 histograms[node, slot] = 0
             squares[node] = 0.0
     for first_code in range(0, codes.bins.shape[1], BLOCK):
-        end_code = min(first_code + BLOCK, codes.bins.shape[1])
+        end_code = first_code + BLOCK if first_code + BLOCK < codes.bins.shape[1] else codes.bins.shape[1]
         for member in range(n_members):
             row = members[member]
-            node = first + nodes[row]
+            node = nodes[row]
             if first_code == 0:
-                squares[node] += float(residuals[row]) * float(residuals[row])
+                squares[node] += np.float64(residuals[row]) * np.float64(residuals[row])
             value = (np.int64(residuals[row]) << work.count_bits) + 1
             for code in range(first_code, end_code):
                 histograms[node, np.uint32(codes.starts[code]) + codes.bins[row, code]] += value
@@ -516,21 +505,23 @@ def _step(
     newton: float,
     learning_rate: float,
 ) -> None:
-    """One Newton step per leaf: sum of residuals over sum of p (1 - p). `leaves` (5, 8) is scratch."""
-    for leaf in range(8):
+    """One Newton step per leaf: sum of residuals over sum of p (1 - p). `leaves` (5, 15) is scratch."""
+    for leaf in range(7, 15):
         for turn in range(4):  # four sums in turn, so that one need not wait for the other
             leaves[turn, leaf] = 0.0
     for row in range(n_train):
         probability = odds[row] if n_classes > 2 else odds[row] / (1.0 + odds[row])
         leaves[row & 3, nodes[row]] += probability * (1.0 - probability)
-    for leaf in range(8):
+    for leaf in range(7, 15):
         below = leaves[0, leaf] + leaves[1, leaf] + leaves[2, leaf] + leaves[3, leaf]
         leaves[4, leaf] = 1.0
         if below > SMALLEST:
-            step = learning_rate * newton * (float(packed[7 + leaf] >> count_bits) / scale) / below
-            leaves[4, leaf] = np.exp(min(max(step, -LARGEST_STEP), LARGEST_STEP))
+            step = learning_rate * newton * (np.float64(packed[leaf] >> count_bits) / scale) / below
+            step = -LARGEST_STEP if step < -LARGEST_STEP else step
+            leaves[4, leaf] = np.exp(LARGEST_STEP if step > LARGEST_STEP else step)
     for row in range(len(odds)):
         odds[row] *= leaves[4, nodes[row]]
     if n_classes == 2:  # with more they are normalised
         for row in range(len(odds)):
-            odds[row] = min(max(odds[row], SMALLEST), 1.0 / SMALLEST)
+            odds[row] = SMALLEST if odds[row] < SMALLEST else odds[row]
+            odds[row] = 1.0 / SMALLEST if odds[row] > 1.0 / SMALLEST else odds[row]

@@ -206,7 +206,8 @@ def _grow(
     # The drawn in the order of each code, and room for as many. The rows of a node are one stretch of each line; those
     # of its children are copied to the other lines.
     lines = np.empty((2, len(columns), len(rows) + 1), dtype=np.uint32)
-    _draw(sorted_rows, weights, (np.cumsum(weights > 0) - (weights > 0)).astype(np.uint32), lines)
+    numbers = np.cumsum(weights > 0) - 1
+    lines[0, :, :-1] = numbers[sorted_rows[(weights > 0)[sorted_rows]]].reshape(len(columns), len(rows))
     size = 2 * len(rows) - 1
     tree = Tree(
         np.full(size, -1, dtype=np.int32),
@@ -289,17 +290,6 @@ def _grow_nodes(
     return n_nodes
 
 
-@kernel()
-def _draw(sorted_rows: IntArray, weights: IntArray, numbers: IntArray, lines: IntArray) -> None:
-    """Into lines[0] (n_codes, n_drawn + 1) the numbers of the rows drawn, in the order of each code."""
-    for code in range(len(sorted_rows)):
-        filled = 0
-        for place in range(sorted_rows.shape[1]):
-            row = sorted_rows[code, place]
-            lines[0, code, filled] = numbers[row]
-            filled += weights[row] > 0
-
-
 @helper()
 def _add(
     pairs: FloatArray,
@@ -358,7 +348,8 @@ def _best_of_few(
             better = score * best_unit > best_score * unit
             if better and columns[code, rows[lines[level, code, at + 1]]] > columns[code, rows[each]]:
                 best_score, best_unit, best_code, best_place = score, unit, code, at
-    return best_code, best_place, max(best_score / best_unit - sum_node * sum_node / n_node, 0.0)
+    gain = best_score / best_unit - sum_node * sum_node / n_node
+    return best_code, best_place, gain if gain > 0.0 else 0.0
 
 
 @helper()
@@ -392,7 +383,7 @@ def _best_split(
             continue
         n_left, sum_left, squares_left, squares_right = 0.0, 0.0, 0.0, squares_node
         for start in range(begin, end - 1, AT_ONCE):
-            n = min(AT_ONCE, end - 1 - start)
+            n = AT_ONCE if start + AT_ONCE < end else end - 1 - start
             if n_classes > 1:
                 for at in range(n):
                     each = lines[level, code, start + at]
@@ -408,12 +399,13 @@ def _best_split(
                     each = lines[level, code, start + at]
                     n_left += pairs[each, 0]
                     sum_left += pairs[each, 1]
-                    room.n_left[at], room.scores[at] = n_left, sum_left
-                _square(room.scores, room.squares_left, room.squares_right, n, outputs[node, 0])
+                    sum_right = outputs[node, 0] - sum_left
+                    room.n_left[at] = n_left
+                    room.squares_left[at], room.squares_right[at] = sum_left * sum_left, sum_right * sum_right
             if not _any_near(room.n_left, room.squares_left, room.squares_right, n, n_node, best * NEAR):
                 continue
             highest = _score(room.n_left, room.squares_left, room.squares_right, room.scores, n, n_node)
-            least, any_cut = max(highest, best) * NEAR, False
+            least, any_cut = (best if best > highest else highest) * NEAR, False
             while True:
                 for at in range(n):
                     if room.scores[at] < least:
@@ -434,16 +426,8 @@ def _best_split(
                 least = best * NEAR  # between equal values there is no cut: a lower one may be the best
         for column in range(n_classes):
             room.left[column] = 0.0
-    return best_code, best_place, max(best_score / best_unit - squares_node / n_node, 0.0)
-
-
-@helper(fastmath=VECTORISED)
-def _square(
-    sums_left: FloatArray, squares_left: FloatArray, squares_right: FloatArray, n: int, sum_node: float
-) -> None:
-    for at in range(n):
-        left, right = sums_left[at], sum_node - sums_left[at]
-        squares_left[at], squares_right[at] = left * left, right * right
+    gain = best_score / best_unit - squares_node / n_node
+    return best_code, best_place, gain if gain > 0.0 else 0.0
 
 
 @helper(fastmath=VECTORISED)

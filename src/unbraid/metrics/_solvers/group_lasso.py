@@ -4,11 +4,10 @@ Minimises tr(W' Q W) / 2 - tr(W' C) + alpha * penalty(W) with Q = X'X / n and C 
 |XW - Y|^2 / 2n + alpha * penalty(W): the sum of the norms of the rows of W (multi-task), or of all its entries.
 """
 
-import numba
 import numpy as np
-from numba.extending import register_jitable
 
 from unbraid.base.types import FloatArray
+from unbraid.metrics._shared.compiled import helper, kernel
 from unbraid.metrics._solvers.lasso import CONVERGED, State, fill_path
 
 N_PENALTIES = 100
@@ -20,7 +19,7 @@ PATIENCE = 8
 MISSED = 1e-6  # of the penalty at which all weights vanish: what misses an optimum by more has not converged
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(_nrt=True)
 def cross_validated(
     xx: FloatArray,
     xy: FloatArray,
@@ -91,7 +90,7 @@ def cross_validated(
     return weights, best, _missed(weights, gradient, best) <= MISSED * largest
 
 
-@register_jitable
+@helper()
 def _missed(weights: FloatArray, gradient: FloatArray, penalty: float) -> float:
     """By how much the optimality conditions are missed: a row of weights w has the gradient penalty * w / |w|.
 
@@ -108,7 +107,7 @@ def _missed(weights: FloatArray, gradient: FloatArray, penalty: float) -> float:
     return missed
 
 
-@register_jitable
+@helper()
 def _centred(
     xx: FloatArray, xy: FloatArray, x_sums: FloatArray, y_sums: FloatArray, counts: FloatArray, included: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -137,7 +136,7 @@ def _centred(
     return gram, cross, mean_x, mean_y
 
 
-@register_jitable
+@helper()
 def _restart(gram: FloatArray, cross: FloatArray, weights: FloatArray, gradient: FloatArray) -> None:
     """Set the gradient to cross - gram @ weights."""
     n_inputs, n_targets = cross.shape
@@ -149,7 +148,7 @@ def _restart(gram: FloatArray, cross: FloatArray, weights: FloatArray, gradient:
                 gradient[one, target] -= gram[one, other] * weights[other, target]
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(_nrt=True)
 def multi_task(
     gram: FloatArray, cross: FloatArray, weights: FloatArray, gradient: FloatArray, penalty: float, tolerance: float
 ) -> None:
@@ -191,7 +190,7 @@ def multi_task(
             _restart(gram, cross, weights, gradient)
 
 
-@register_jitable
+@helper()
 def _newton(gram: FloatArray, cross: FloatArray, weights: FloatArray, penalty: float) -> None:
     """Solve for the rows that are not zero; leaves the weights as they are where one of these rows wants to vanish.
 
@@ -246,7 +245,7 @@ def _newton(gram: FloatArray, cross: FloatArray, weights: FloatArray, penalty: f
             largest = max(largest, norms[one])
 
 
-@register_jitable
+@helper()
 def _solve(system: FloatArray, right: FloatArray) -> bool:
     """Gaussian elimination in place: `right` becomes the solution. False where the system is singular."""
     size, width = right.shape
@@ -277,7 +276,7 @@ def _solve(system: FloatArray, right: FloatArray) -> bool:
     return True
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@kernel(_nrt=True)
 def separate(gram: FloatArray, cross: FloatArray, penalty: float) -> tuple[FloatArray, bool]:
     """Weights (n_inputs, n_targets) of one lasso per target, and whether all have converged."""
     n_inputs, n_targets = cross.shape

@@ -87,9 +87,10 @@ def fill_path(
 ) -> None:
     """`lasso_path` into its two arrays, which hold 0 before, as does the state, or what an earlier call has left."""
     n_codes, size, greatest = len(moments), START, 0.0
+    members, inverse, combination = state.members, state.inverse, state.solved
     for code in range(n_codes):
         size += state.inside[code]
-        greatest = max(greatest, abs(moments[code]))
+        greatest = abs(moments[code]) if abs(moments[code]) > greatest else greatest
     if greatest == 0.0:
         return
     for index in range(len(penalties)):
@@ -98,7 +99,7 @@ def fill_path(
         for _ in range(10 * n_codes + 100):
             leaver = _towards_optimum(gram, moments, penalty, state, size)
             if leaver >= 0:
-                code = state.members[leaver]
+                code = members[leaver]
                 moved = state.weights[code] != 0.0
                 size = _leave(state, size, leaver)
                 if code == entrant and not moved:  # it entered by a rounding error
@@ -108,13 +109,39 @@ def fill_path(
             if entrant < 0:
                 known = True  # the slopes
                 break
-            size = _enter(gram, state, size, entrant, 1.0 if slopes[entrant] > 0.0 else -1.0)
+            # It becomes a member; where it is a combination of the members, one of them makes room.
+            sign, spare = 1.0 if slopes[entrant] > 0.0 else -1.0, _combine(gram, state, size, entrant)
+            if spare <= SINGULAR * gram[entrant, entrant]:
+                # Along this direction the fit stays as it is, and the sum of absolute weights falls.
+                step, first = np.inf, START - 1
+                for place in range(size):
+                    code = members[place]
+                    if combination[place] * sign * state.signs[code] > 0.0:
+                        room = abs(state.weights[code] / combination[place])
+                        if room < step:
+                            step, first = room, place
+                if first < 0:
+                    continue
+                for place in range(size):
+                    state.weights[members[place]] -= step * sign * combination[place]
+                size = _leave(state, size, first)
+                state.weights[entrant] = step * sign
+                spare = _combine(gram, state, size, entrant)
+            for place in range(size):
+                for other in range(size):
+                    inverse[place, other] += combination[place] * combination[other] / spare
+                inverse[place, size] = inverse[size, place] = -combination[place] / spare
+            inverse[size, size] = 1.0 / spare
+            members[size] = entrant
+            state.inside[entrant], state.signs[entrant] = True, sign
+            size += 1
         if not known:
             _steepest(gram, moments, state, size, slopes, penalty)
         for code in range(n_codes):
             path[index, code] = state.weights[code]
             off = slopes[code] - penalty * state.signs[code]
-            missed[index] = max(missed[index], abs(off) if state.inside[code] else abs(off) - penalty)
+            off = abs(off) if state.inside[code] else abs(off) - penalty
+            missed[index] = off if off > missed[index] else missed[index]
         missed[index] /= greatest
 
 
@@ -163,36 +190,6 @@ def _steepest(gram: FloatArray, moments: FloatArray, state: State, size: int, sl
         if not state.inside[code] and abs(slopes[code]) > greatest:
             steepest, greatest = code, abs(slopes[code])
     return steepest
-
-
-@helper()
-def _enter(gram: FloatArray, state: State, size: int, code: int, sign: float) -> int:
-    """Make a code a member; where it is a combination of the members, one of them makes room. The new size."""
-    combination, spare = state.solved, _combine(gram, state, size, code)
-    if spare <= SINGULAR * gram[code, code]:
-        # Along this direction the fit stays as it is, and the sum of absolute weights falls.
-        step, first = np.inf, START - 1
-        for place in range(size):
-            member = state.members[place]
-            if combination[place] * sign * state.signs[member] > 0.0:
-                room = abs(state.weights[member] / combination[place])
-                if room < step:
-                    step, first = room, place
-        if first < 0:
-            return size
-        for place in range(size):
-            state.weights[state.members[place]] -= step * sign * combination[place]
-        size = _leave(state, size, first)
-        state.weights[code] = step * sign
-        spare = _combine(gram, state, size, code)
-    for place in range(size):
-        for other in range(size):
-            state.inverse[place, other] += combination[place] * combination[other] / spare
-        state.inverse[place, size] = state.inverse[size, place] = -combination[place] / spare
-    state.inverse[size, size] = 1.0 / spare
-    state.members[size] = code
-    state.inside[code], state.signs[code] = True, sign
-    return size + 1
 
 
 @helper()

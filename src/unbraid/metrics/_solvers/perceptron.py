@@ -51,7 +51,7 @@ def _product(left: FloatArray, right: FloatArray, out: FloatArray) -> None:
             for row in range(i, i + 4 if first == 0 else i):
                 for j in range(HIDDEN):
                     out[row, j] = ZERO
-            for k in range(first, min(first + DEEP, inner), 4):
+            for k in range(first, first + DEEP if first + DEEP < inner else inner, 4):
                 a00, a01, a02, a03 = left[i, k], left[i, k + 1], left[i, k + 2], left[i, k + 3]
                 a10, a11, a12, a13 = left[i + 1, k], left[i + 1, k + 1], left[i + 1, k + 2], left[i + 1, k + 3]
                 a20, a21, a22, a23 = left[i + 2, k], left[i + 2, k + 1], left[i + 2, k + 2], left[i + 2, k + 3]
@@ -125,7 +125,7 @@ def softmax_errors(
                     lanes[lane] = value if value > lanes[lane] else lanes[lane]
             highest = lanes[0]
         for c in range(even, n_classes):
-            highest = max(highest, own[c])
+            highest = own[c] if own[c] > highest else highest
         for c in range(n_classes):
             exponent = own[c] - highest
             exponent = (LOWEST if exponent < LOWEST else exponent) * LOG2_E
@@ -267,7 +267,7 @@ def _run_perceptron(
     (rows, width), classes = batch.inputs.shape, batch.errors.shape[1]
     hidden, back, errors = batch.hidden, batch.back, batch.errors
     for start in range(0, len(order), rows):
-        n_rows = min(rows, len(order) - start)
+        n_rows = rows if start + rows < len(order) else len(order) - start
         for row in range(rows):
             source = order[start + row] if row < n_rows else -1
             for k in range(width):
@@ -276,7 +276,7 @@ def _run_perceptron(
         _product(batch.inputs, parameters.first, hidden)
         for row in range(rows):
             for j in range(HIDDEN):
-                hidden[row, j] = max(hidden[row, j], ZERO)
+                hidden[row, j] = ZERO if hidden[row, j] < ZERO else hidden[row, j]
         _dot_products(hidden, parameters.second, errors)
         for row in range(rows):
             for c in range(classes):
@@ -401,7 +401,7 @@ def _linear_epoch(
     """`linear_epoch`, with room for one minibatch."""
     batch, width = chosen.shape
     for start in range(0, len(order), batch):
-        n_rows = min(batch, len(order) - start)
+        n_rows = batch if start + batch < len(order) else len(order) - start
         for row in range(batch):
             source = order[start + row] if row < n_rows else -1
             for k in range(width):

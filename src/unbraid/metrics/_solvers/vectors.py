@@ -1,29 +1,37 @@
 """Vector instructions of compiled functions: as wide as the processor has them, on numbers that lie in line."""
 
-from collections.abc import Callable
 from typing import Any
 
-import numba
 import numpy as np
-from numba.extending import intrinsic
 
 from unbraid.base.types import FloatArray
+from unbraid.metrics._shared.compiled import declarations
 
 LINE = 16  # numbers of float32 in a line of the cache
 
 
-def _widest_vectors(_: Any) -> Any:
+def widest_vectors() -> None:
+    """Called in a compiled function: its loops use the widest vectors that the processor has.
+
+    On many processors with AVX-512 the compiler keeps to half of that, which costs half of the speed where all is
+    products of matrices.
+    """
+
+
+def _declare() -> None:
+    from numba import types
+    from numba.extending import lower_builtin, type_callable
+
     def attributed(context: Any, builder: Any, *_: Any) -> Any:
         # llvmlite's own `add` knows a fixed list, which lacks this attribute of LLVM.
         set.add(builder.function.attributes, '"prefer-vector-width"="512"')
         return context.get_dummy_value()
 
-    return numba.types.void(), attributed
+    type_callable(widest_vectors)(lambda _: lambda: types.void)
+    lower_builtin(widest_vectors)(attributed)
 
 
-# Called in a compiled function: its loops use the widest vectors that the processor has. On many processors with
-# AVX-512 the compiler keeps to half of that, which costs half of the speed where all is products of matrices.
-widest_vectors: Callable[..., None] = intrinsic(_widest_vectors)
+declarations.append(_declare)
 
 
 def aligned(rows: int, columns: int) -> FloatArray:
