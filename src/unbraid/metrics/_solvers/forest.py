@@ -206,8 +206,7 @@ def _grow(
     # The drawn in the order of each code, and room for as many. The rows of a node are one stretch of each line; those
     # of its children are copied to the other lines.
     lines = np.empty((2, len(columns), len(rows) + 1), dtype=np.uint32)
-    numbers = np.cumsum(weights > 0) - 1
-    lines[0, :, :-1] = numbers[sorted_rows[(weights > 0)[sorted_rows]]].reshape(len(columns), len(rows))
+    _draw(sorted_rows, weights, (np.cumsum(weights > 0) - (weights > 0)).astype(np.uint32), lines)
     size = 2 * len(rows) - 1
     tree = Tree(
         np.full(size, -1, dtype=np.int32),
@@ -288,6 +287,17 @@ def _grow_nodes(
                     _part(lines, level, code, begin, middle, end, goes_left)
         node += 1
     return n_nodes
+
+
+@kernel()
+def _draw(sorted_rows: IntArray, weights: IntArray, numbers: IntArray, lines: IntArray) -> None:
+    """Into lines[0] (n_codes, n_drawn + 1) the numbers of the rows drawn, in the order of each code."""
+    for code in range(len(sorted_rows)):
+        filled = 0
+        for place in range(sorted_rows.shape[1]):
+            row = sorted_rows[code, place]
+            lines[0, code, filled] = numbers[row]
+            filled += weights[row] > 0
 
 
 @helper()
