@@ -58,7 +58,7 @@ class Kernel:
             while declarations:
                 declarations.pop()()
         dispatcher = numba.njit(**self._options)(self.py_func)
-        if not _stored(dispatcher):
+        if before_compiling and not _stored(dispatcher):
             for hook in before_compiling:
                 hook()
         return dispatcher
