@@ -72,6 +72,13 @@ def test_by_hand() -> None:
     assert both.code_factor.tolist() == [0, 1]
 
 
+def test_constant_codes_score_0_by_themselves_and_together() -> None:
+    result = irs(np.full((6, 2), 3.0), np.arange(6)[:, None] % 2)
+    assert result.score == 0
+    assert result.per_code.tolist() == [0, 0]
+    assert result.code_factor.tolist() == [-1, -1]
+
+
 def test_can_be_negative() -> None:
     """Two levels of three rows at -5 or 5: the level means lie off the mean of all, 0, towards the majority.
 

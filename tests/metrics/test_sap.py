@@ -9,7 +9,7 @@ from tests.examples import entangled_codes, grid_factors, perfect_codes
 from unbraid.metrics import sap
 from unbraid.metrics._shared.inputs import check_inputs
 from unbraid.metrics._shared.train_test_split import TRAIN_FRACTION, train_test_split
-from unbraid.metrics.sap import _above_chance, sap_of_noise, svm_margins
+from unbraid.metrics.sap import _above_chance, _objective, _sums, sap_of_noise, svm_margins
 
 FACTORS = grid_factors(6)
 
@@ -192,3 +192,23 @@ def test_chance_of_few_rows_knows_of_classes_that_are_not_tested() -> None:
     tested = np.array([64, 6]) * (1 - TRAIN_FRACTION)
     strays = np.sqrt((0.25 / tested).sum()) / 2 / 0.5
     assert stated.score == pytest.approx(strays / np.sqrt(2 * np.pi), rel=0.15)
+
+
+@pytest.mark.parametrize(("slope", "offset"), [(0.7, -0.3), (-1.2, 0.4), (0.0, 0.5)])
+def test_the_objective_of_a_support_vector_machine_is_the_sum_over_rows(slope: float, offset: float) -> None:
+    rng = np.random.default_rng(0)
+    values, of_class, weight, rest = np.sort(rng.standard_normal(40)), rng.random(40) < 0.3, 2.5, 0.4
+
+    def of_rows(w: float, b: float) -> float:
+        total = (w * w + b * b) / 2
+        for value, own in zip(values, of_class, strict=True):
+            total += (weight if own else rest) * max(0.0, 1 - (1 if own else -1) * (w * value + b)) ** 2
+        return total
+
+    found, own_values = np.empty(6), values[of_class]
+    _objective(values, _sums(values), own_values, _sums(own_values), weight, rest, slope, offset, found)
+    assert found[0] == pytest.approx(of_rows(slope, offset))
+    step = 1e-6
+    by_slope = (of_rows(slope + step, offset) - of_rows(slope - step, offset)) / (2 * step)
+    by_offset = (of_rows(slope, offset + step) - of_rows(slope, offset - step)) / (2 * step)
+    np.testing.assert_allclose(found[1:3], [by_slope, by_offset], rtol=1e-6)

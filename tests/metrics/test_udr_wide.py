@@ -44,6 +44,7 @@ def test_models_that_say_nothing_score_0_and_are_named() -> None:
     found = wide_udr([models()[0], np.full((300, 4), 0.1), np.zeros((300, 2)), models()[0]])
     assert found.scores.tolist() == [0, 0, 0, 0], "medians over the three others, of which two say nothing"
     assert found.pairs[0, 3] > 0
+    assert found.converged.all(), "there is no lasso"
     assert "constant codes alone, and so a score of 0: model 1, model 2" in found.notes
 
 
