@@ -162,7 +162,7 @@ class Representation(Shown):
             object.__setattr__(self, name, tuple(_text(text, LONGEST_NOTE) for text in getattr(self, name)))
         for name in ("codes", "factors", *POSTERIOR):
             array = getattr(self, name)
-            if array is not None:
+            if array is not None or name == "codes":
                 object.__setattr__(self, name, as_array(array))
         if self.factors is None:
             object.__setattr__(self, "factors", np.empty((len(self.codes) if self.codes.ndim else 0, 0)))
