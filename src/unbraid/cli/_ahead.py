@@ -19,7 +19,8 @@ KERNELS = {
     "elbo_terms": ("elbo_terms", "_log_sum"),
 }
 START = (  # without collecting garbage: a tenth of the time, and the process ends soon
-    "import gc, sys; gc.disable(); sys.path[:] = {}; from unbraid.base.current_folder import ignore_settings; ignore_settings(); "
+    "import gc, sys; gc.disable(); sys.path[:] = {}; "
+    "from unbraid.base.current_folder import ignore_settings; ignore_settings(); "
     "from unbraid.cli._ahead import compile_kernels; compile_kernels({})"
 )
 
