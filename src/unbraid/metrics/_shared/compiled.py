@@ -56,7 +56,8 @@ class Kernel:
 
         with _declaring:
             while declarations:
-                declarations.pop()()
+                declarations[-1]()
+                declarations.pop()  # only now: an interrupt loses none
         dispatcher = numba.njit(**self._options)(self.py_func)
         if before_compiling and not _stored(dispatcher):
             for hook in before_compiling:
