@@ -95,7 +95,7 @@ def test_a_logit_that_is_no_number_leaves_no_gradient(place: int) -> None:
 def test_compiled_loops_are_as_wide_as_the_processor() -> None:
     """With AVX-512 registers of 512 bits are used, where numba alone would take those of 256."""
 
-    @kernel()
+    @kernel(cache=False)  # what lies in the cache cannot be read
     def doubled(numbers: FloatArray) -> None:
         widest_vectors()
         for place in range(len(numbers)):
