@@ -45,6 +45,7 @@ from unbraid.fitting.fit import IMAGES, Fitted, fit, setting_name
 from unbraid.fitting.fit_images import prepare
 from unbraid.fitting.fit_page import explained
 from unbraid.fitting.plan import FILE, FinalRound, Plan, SearchRound, Setting, write_plan
+from unbraid.metrics import METRICS
 
 N_IMAGES, SIZE, FINE, LEVELS = 3000, 16, 4, 10
 SETTINGS = [
@@ -193,17 +194,21 @@ def row(
     """Codes of a model, judged by the labels, and what the fit said of its choice."""
     choice = fitted.choice
     is_chosen = choice.chosen is not None and choice.chosen.run.path.name == model
-    card = unbraid.score(codes, factors, kinds="ordinal", metrics=list(JUDGES))
     return {
         "dataset": name,
         "what": "chosen" if is_chosen else "trained",
         "model": setting_name(config["family"], config["hyperparameters"]),
-        **{judge: card[judge].headline for judge in JUDGES},
+        **by_labels(codes, factors),
         "udr": choice.udr(choice.chosen) if is_chosen and choice.chosen else np.nan,
         "sure_of_model": choice.sure_of_model if is_chosen else np.nan,
         "sure_of_setting": choice.sure_of_setting if is_chosen else np.nan,
         "reason": choice.reason,
     }
+
+
+def by_labels(codes: FloatArray, factors: FloatArray) -> dict[str, float]:
+    card = unbraid.score(codes, factors, kinds=["ordinal"] * 3, metrics=list(JUDGES))
+    return {judge: getattr(card[judge], METRICS[judge].headline) for judge in JUDGES}
 
 
 def shares(table: pd.DataFrame) -> pd.DataFrame:
@@ -242,10 +247,8 @@ def linear(name: str, folder: Path) -> list[dict[str, Any]]:
         "ica": (shares["pca"], FastICA(len(used), random_state=0, max_iter=2000).fit_transform(pixels)),
     }
     return [
-        {"dataset": name, "what": what, "codes": len(used), "explained": share}
-        | {judge: card[judge].headline for judge in JUDGES}
+        {"dataset": name, "what": what, "codes": len(used), "explained": share} | by_labels(codes, factors)
         for what, (share, codes) in every.items()
-        for card in [unbraid.score(codes, factors, kinds="ordinal", metrics=list(JUDGES))]
     ]
 
 
