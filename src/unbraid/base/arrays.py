@@ -49,7 +49,8 @@ def as_array(values: Any) -> npt.NDArray[Any]:
             yet, as in a lazy frame; a sparse matrix would take more than 256 MiB as a full array; a masked array has
             masked entries, below which lie values that nobody means.
     """
-    refuse_lazy(values)
+    if _is_lazy(values):
+        raise ValueError("a lazy frame has no rows yet; give frame.collect()")
     _refuse_no_array(values)
     _refuse_masked(values)
     if is_sparse(values):
@@ -243,12 +244,6 @@ def _made_objects(values: Any) -> bool:
 def _type_name(values: Any) -> str:
     kind = values if isinstance(values, type) else type(values)
     return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
-
-
-def refuse_lazy(values: Any) -> None:
-    """Raises ValueError for a lazy frame."""
-    if _is_lazy(values):
-        raise ValueError("a lazy frame has no rows yet; give frame.collect()")
 
 
 def _is_lazy(values: Any) -> bool:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from unbraid.base.arguments import check_entries, check_number, check_same_rows, list_of
-from unbraid.base.arrays import as_array, refuse_lazy
+from unbraid.base.arrays import as_array
 from unbraid.base.columns import EXACT, as_series, days_since_first, with_dates
 from unbraid.base.counted import counted
 from unbraid.base.rounding import MOST_ROUNDED, rounded_by
@@ -351,7 +351,6 @@ def _by_name(entries: Any, names: Sequence[str], what: str) -> dict[str, Any]:
 
 def columns_of(labels: Any, names: Sequence[str] | None) -> dict[str, Any]:
     """Name and content of each column."""
-    refuse_lazy(labels)
     if isinstance(labels, Mapping):
         pairs = [(str(name), labels[name]) for name in labels]
     elif _is_table(labels):

@@ -296,15 +296,15 @@ class Representation(Shown):
         Raises:
             ValueError: a name is unknown.
         """
-        names = list_of("names", names, single=True)
+        names, places = tuple(names), {name: place for place, name in enumerate(self.names)}
         for name in names:
-            if name not in self.names:
+            if name not in places:
                 raise ValueError(f"no factor {name!r}; {suggestion(name, self.names)}")
-        columns = [self.names.index(name) for name in names]
+        columns = [places[name] for name in names]
         return replace(
             self,
             factors=self.factors[:, columns],
-            names=tuple(names),
+            names=names,
             kinds=tuple(self.kinds[k] for k in columns),
             sizes=None if self.sizes is None else tuple(self.sizes[k] for k in columns),
             levels=tuple(self.levels[k] for k in columns) if self.levels else (),

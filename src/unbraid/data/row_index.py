@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unbraid.base.arrays import as_array, is_sparse, refuse_lazy
+from unbraid.base.arrays import as_array, is_sparse
 from unbraid.base.types import IntArray
 
 if TYPE_CHECKING:
@@ -153,7 +153,6 @@ def counts(names: Any) -> bool:
 
 def _without_key(content: Any, key: str) -> tuple[Any, Index | None]:
     """A frame or mapping without the column that names its rows, and these names."""
-    refuse_lazy(content)
     mapping = isinstance(content, Mapping)
     columns = content if mapping else getattr(content, "column_names", None) or getattr(content, "columns", ())
     if key not in list(columns):

@@ -9,8 +9,8 @@ from unbraid.base.counted import counted
 from unbraid.base.repr import Shown
 from unbraid.base.types import ArrayLike, FloatArray, IntArray, Kind
 from unbraid.metrics._shared.alignment import align
-from unbraid.metrics._shared.column_blocks import Columns, inputs_and_blocks, r2_of_pair, targets_of
-from unbraid.metrics._shared.inputs import split_rows, standardised
+from unbraid.metrics._shared.column_blocks import inputs_and_blocks, r2_of_pair, targets_of
+from unbraid.metrics._shared.inputs import Columns, split_rows, standardised
 from unbraid.metrics._shared.metric import Metric
 from unbraid.metrics._shared.regression import notes_on_blocks
 

@@ -10,7 +10,7 @@ import numpy as np
 from unbraid.base.arguments import check_choice
 from unbraid.base.repr import Shown
 from unbraid.base.types import ArrayLike, BoolArray, FloatArray, IntArray, Kind
-from unbraid.metrics._shared.inputs import Inputs, NotDefined, check_inputs, mean_and_deviation, split_rows
+from unbraid.metrics._shared.inputs import Inputs, NotDefined, check_gap, check_inputs, mean_and_deviation, split_rows
 from unbraid.metrics._shared.metric import FEW_UNCHECKED_HALVES, Metric
 from unbraid.metrics._solvers.forest import fit_forest, sorted_codes
 from unbraid.metrics.dci import notes_on_kinds
@@ -141,16 +141,6 @@ def _rows_and_gap(inputs: Inputs, rows: IntArray, gap: Gap) -> tuple[IntArray, B
     if callable(gap):
         return rows, check_gap(gap(factors), len(rows), "return")
     return rows, check_gap(gap, inputs.n_samples)[rows]
-
-
-def check_gap(mask: ArrayLike, n_samples: int, must: str = "be") -> BoolArray:
-    """(n_samples,) booleans, or a ValueError that says what a gap must be, or return."""
-    mask = np.asarray(mask)
-    if mask.dtype != bool or mask.shape != (n_samples,):
-        raise ValueError(
-            f"held_out must {must} one boolean per row, shape ({n_samples},); got {mask.dtype} of shape {mask.shape}"
-        )
-    return mask
 
 
 def _check_parts(inputs: Inputs, train: IntArray, valid: IntArray, test: IntArray, held_out: IntArray) -> None:

@@ -28,8 +28,9 @@ def check_memory_of_scores(metrics: Iterable[str], codes: np.ndarray, n_factors:
         extra: bytes that are needed in addition.
     """
     few = _by_columns(metrics)
+    needed = _needed(few, codes, n_factors) + extra
     advice = "give fewer rows" if few else f"give fewer rows, or metrics of single codes ({', '.join(BY_COLUMNS)})"
-    check_memory(_needed(few, codes, n_factors) + extra, advice)
+    check_memory(needed, advice)
 
 
 def scores_at_a_time(metrics: Iterable[str], codes: np.ndarray, n_factors: int) -> int:

@@ -7,7 +7,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from unbraid.base.arrays import CELLS, is_sparse, memory_of, n_stored
+import numpy as np
+
+from unbraid.base.arrays import CELLS, memory_of, n_stored
 from unbraid.base.counted import counted
 from unbraid.base.memory import check_memory
 from unbraid.base.repr import with_names
@@ -64,13 +66,17 @@ def score_wide(data: Data, chosen: Mapping[str, Metric], settings: ScoreSettings
         raise ValueError(f"{', '.join(by_metric)} {why}; {', '.join(WIDE)} read sparse codes by columns")
     if not labelled.names:
         raise ValueError("these codes have no factors to score against: give labels")
-    sparse, n_unlabelled = is_sparse(codes), codes.shape[0] - len(labelled)
+    sparse, n_unlabelled = not isinstance(codes, np.ndarray), codes.shape[0] - len(labelled)
     if n_unlabelled and not sparse:
         raise ValueError(
             f"{counted(n_unlabelled, 'row')} without a label: leave such rows out of codes that are read from the disk"
         )
     at_once = min(AT_ONCE, max(2, CELLS // max(1, codes.shape[0])))
-    stored = STORED * n_stored(codes) * _copies(codes, n_unlabelled > 0) if sparse else 0
+    stored = 0.0
+    if sparse:  # by rows it is read in windows of columns; else held by columns, and by rows where some are left out
+        turned = 0 if getattr(codes, "format", "") in ("csr", "csc") else 1
+        copies = min(1.0, WINDOW / max(1, codes.shape[1])) + turned + (2 if n_unlabelled else 0)
+        stored = STORED * n_stored(codes) * copies
     check_memory(len(labelled) * (COLUMN * at_once + FACTOR * len(labelled.names)) + stored, "give fewer rows")
     columns = Columns(codes, at_once, data.scored)
     started = time.perf_counter()
@@ -103,13 +109,3 @@ def score_wide(data: Data, chosen: Mapping[str, Metric], settings: ScoreSettings
         of_codes=columns.n_codes, wide_codes=columns.codes,
         diagnosing=partial(diagnose_columns, data, settings.seed),
     )  # fmt: skip
-
-
-def _copies(codes: Any, some_lost: bool) -> float:
-    """How often what a sparse matrix stores is held beside itself while it is scored.
-
-    One by rows is read in windows of columns; others are held by columns, and by rows where some rows are left out.
-    """
-    window = min(1.0, WINDOW / max(1, codes.shape[1]))
-    turned = 0 if getattr(codes, "format", "") in ("csr", "csc") else 1
-    return window + turned + (2 if some_lost else 0)

@@ -6,7 +6,6 @@ import numpy as np
 
 from unbraid.base.types import BoolArray, FloatArray, IntArray
 from unbraid.data import Representation
-from unbraid.metrics._shared.inputs import column_slices
 
 ALIKE = 0.3  # autocorrelation of codes and of factors from which on: both widen what a correlation strays by 1.1
 SERIES = 0.25  # product of both from which on rows are a time series: what a correlation strays by grows by 1.3
@@ -99,10 +98,9 @@ def _row_hashes(representation: Representation) -> IntArray:
     """(n_samples,) uint64, the same for rows of equal codes and factors: odd multiples of their bits, summed."""
     draw, total = np.random.default_rng(0), np.zeros(len(representation), dtype=np.uint64)
     for matrix in (representation.codes, representation.factors):
-        for part in column_slices(*matrix.shape):
-            bits = np.ascontiguousarray(matrix[:, part], dtype=np.float64).view(np.uint64)
-            odd = 2 * draw.integers(0, 2**63, bits.shape[1], dtype=np.uint64) + 1
-            total += np.einsum("ij,j->i", bits, odd)
+        for column in matrix.T:
+            bits = np.ascontiguousarray(column, dtype=np.float64).view(np.uint64)
+            total += bits * (2 * draw.integers(0, 2**63, dtype=np.uint64) + 1)
     return total
 
 
@@ -168,11 +166,7 @@ def _as_columns(representation: Representation) -> list[FloatArray]:
 
 def _of_codes(representation: Representation, runs: IntArray | None) -> FloatArray:
     """(n_codes,); with `runs` (n_samples,) of what is left of the codes less the mean of each run, and within them."""
-    correlations = []
-    for part in column_slices(*representation.codes.shape):
-        columns = representation.codes[:, part].astype(float)
-        correlations += [_autocorrelation(column[:, None], runs) for column in columns.T]
-    return np.array(correlations)
+    return np.array([_autocorrelation(column[:, None].astype(float), runs) for column in representation.codes.T])
 
 
 def _autocorrelation(columns: FloatArray, runs: IntArray | None = None) -> float:

@@ -15,9 +15,16 @@ from unbraid.files.trust import Untrusted, exits_as_errors
 from unbraid.files.whole_files import disk_is_full
 from unbraid.metrics import Metric, NotDefined
 from unbraid.metrics._shared.compiled import interruptible
-from unbraid.metrics._shared.inputs import TURN, Inputs, check_inputs, check_matrix, finite_matrix, known_as_checked
+from unbraid.metrics._shared.inputs import (
+    TURN,
+    Inputs,
+    check_gap,
+    check_inputs,
+    check_matrix,
+    finite_matrix,
+    known_as_checked,
+)
 from unbraid.metrics._shared.sharing import Store, sharing, without_sharing
-from unbraid.metrics.zero_shot import check_gap
 from unbraid.scoring.card import FailedMetric, Outcome, Scored, fields_of
 
 Objects: TypeAlias = Callable[[], Representation]
@@ -223,9 +230,7 @@ def context_of(representation: Representation, seed: int, held_out: Gap | None) 
     """What metrics may ask for by parameter name beyond codes and factors."""
     if isinstance(held_out, str):
         held_out = _condition(held_out, representation)
-    elif callable(held_out):
-        held_out = without_sharing(held_out)
-    elif held_out is not None:
+    elif held_out is not None and not callable(held_out):
         held_out = check_gap(held_out, len(representation))
     context = {
         "kinds": representation.kinds,

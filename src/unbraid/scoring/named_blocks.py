@@ -12,7 +12,7 @@ from unbraid.base.comma_lists import joined, separated
 from unbraid.data import Representation
 from unbraid.data.representation import Blocks as AsGiven
 from unbraid.metrics import BLOCKED, Metric
-from unbraid.metrics._shared.column_blocks import check_blocks
+from unbraid.metrics._shared.inputs import check_blocks
 
 RANGE = re.compile(r"(\d+)-(\d+)")
 REDUCED = "codes are the first principal components of"  # begins the note on units

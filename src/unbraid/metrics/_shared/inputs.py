@@ -13,13 +13,15 @@ from unbraid.base.arrays import CELLS, as_array, check_weights, column_names
 from unbraid.base.counted import counted
 from unbraid.base.errors import UnbraidError
 from unbraid.base.suggest import suggestion
-from unbraid.base.types import KIND_WORDS, KINDS, ArrayLike, FloatArray, IntArray, Kind
+from unbraid.base.types import KIND_WORDS, KINDS, ArrayLike, BoolArray, FloatArray, IntArray, Kind
 from unbraid.data.guessing import guess_kind, ranks_of, refuse_many_levels
 from unbraid.data.labels import TURN, check_groups
 from unbraid.data.row_index import refuse_other_order
 from unbraid.metrics._shared.bins import bin_equal_width
 from unbraid.metrics._shared.resampling import Numbers, permutation
 from unbraid.metrics._shared.sharing import put_cached, shared
+
+Columns: TypeAlias = Sequence[Sequence[int]]  # of blocks
 
 CONTINUOUS_BINS = 20
 AT_ONCE = CELLS  # numbers of codes that are made float64 at a time, where a metric reads them by columns
@@ -333,6 +335,34 @@ def _behind_gap(values: FloatArray, period: float) -> FloatArray:
 def known_as_checked(inputs: Inputs) -> None:
     """Within `sharing`, metrics that are given these `stored` codes and factors take them as they are."""
     put_cached(inputs, _converted, inputs.stored, inputs.factors, inputs.kinds)
+
+
+def check_blocks(name: str, blocks: Columns, n_columns: int, axis: str) -> list[list[int]]:
+    """Columns of each block, or a ValueError that says which is not there, or is named twice."""
+    if not len(blocks):
+        raise ValueError(f"{name} is empty; give at least one block of columns")
+    checked, seen = [], set()
+    for place, block in enumerate(blocks):
+        columns = np.atleast_1d(np.asarray(block))
+        if columns.ndim != 1 or not len(columns) or columns.dtype.kind not in "iu":
+            raise ValueError(f"{name}[{place}] must be a list of columns of {axis}; got {block!r}")
+        for column in columns.tolist():
+            if not 0 <= column < n_columns or column in seen:
+                why = "twice" if column in seen else f"and there are columns 0 to {n_columns - 1}"
+                raise ValueError(f"{name}[{place}] names column {column} of {axis}, {why}")
+            seen.add(column)
+        checked.append(columns.tolist())
+    return checked
+
+
+def check_gap(mask: ArrayLike, n_samples: int, must: str = "be") -> BoolArray:
+    """(n_samples,) booleans, or a ValueError that says what a gap must be, or return."""
+    mask = np.asarray(mask)
+    if mask.dtype != bool or mask.shape != (n_samples,):
+        raise ValueError(
+            f"held_out must {must} one boolean per row, shape ({n_samples},); got {mask.dtype} of shape {mask.shape}"
+        )
+    return mask
 
 
 def column_slices(n_samples: int, n_columns: int) -> list[slice]:
