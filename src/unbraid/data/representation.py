@@ -296,7 +296,8 @@ class Representation(Shown):
         Raises:
             ValueError: a name is unknown.
         """
-        names, places = tuple(names), {name: place for place, name in enumerate(self.names)}
+        names = list_of("names", names, single=True)
+        places = {name: place for place, name in enumerate(self.names)}
         for name in names:
             if name not in places:
                 raise ValueError(f"no factor {name!r}; {suggestion(name, self.names)}")
