@@ -13,7 +13,8 @@ from tests.conftest import Cli
 from tests.training.training_examples import TINY
 from unbraid import Study, load_run, train
 from unbraid.cli.app import untrusted_line
-from unbraid.families.building import Member, completed
+from unbraid.families.building import Member
+from unbraid.families.family import completed
 from unbraid.families.family_table import find_family
 from unbraid.files.trust import Trusted, UntrustedCode
 from unbraid.runs.model_card import model_card

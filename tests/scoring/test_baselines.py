@@ -209,7 +209,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[unbraid.Run]:
 
 def test_the_untrained_encoder_is_the_network_that_training_begins_with(run: unbraid.Run) -> None:
     torch = pytest.importorskip("torch")
-    from unbraid.families.building import Member, completed
+    from unbraid.families.building import Member
+    from unbraid.families.family import completed
     from unbraid.families.family_table import FAMILIES
     from unbraid.training.population import make_context, make_population
 

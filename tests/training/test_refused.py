@@ -11,7 +11,7 @@ from torch import nn
 
 from unbraid import load_run, train
 from unbraid.data import FactorSpace, FactorTable
-from unbraid.families.own_family import objective_family
+from unbraid.families.family_table import objective_family
 from unbraid.families.pca import principal_components
 
 

@@ -9,8 +9,8 @@ from torch import nn
 
 import unbraid
 from tests.training.training_examples import TINY, member
-from unbraid.families.building import Member, build_member, completed, recorded, structural_settings
-from unbraid.families.family import Plateau
+from unbraid.families.building import Member, build_member, recorded, structural_settings
+from unbraid.families.family import Plateau, completed
 from unbraid.families.family_table import FAMILIES
 from unbraid.families.likelihoods import bernoulli_nll
 from unbraid.families.parted_vae import PARTED_VAE

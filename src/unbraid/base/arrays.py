@@ -142,8 +142,9 @@ def as_full(values: Any) -> Any:
     """
     if not is_sparse(values):
         return values
-    check_memory(8 * math.prod(values.shape), f"sparse codes {in_full(values.shape)}; without dense they stay sparse")
-    return _of_scipy(values).toarray()
+    matrix = _of_scipy(values)
+    check_memory(8 * math.prod(matrix.shape), f"sparse codes {in_full(matrix.shape)}; without dense they stay sparse")
+    return matrix.toarray()
 
 
 def finite_sparse(values: Any, used: npt.NDArray[np.bool_] | None = None) -> Any:

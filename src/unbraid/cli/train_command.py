@@ -165,7 +165,7 @@ SHOWN = ("loss", "reconstruction", "kl", "total_correlation")  # of the last poi
 
 def print_runs(runs: "list[Run]") -> None:
     """A line per run: what tells it from the others, its last losses, how it ended."""
-    from unbraid.families.building import completed
+    from unbraid.families.family import completed
     from unbraid.families.family_table import find_family
     from unbraid.training.train import readable_logs
 

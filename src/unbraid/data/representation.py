@@ -434,15 +434,15 @@ class Representation(Shown):
             raise ValueError(f"{path}: no array 'codes'; found {', '.join(arrays) or 'nothing'}")
         try:
             code_names = _entries(arrays, "code_names", "U")
-            blocks = None
-            if np.ndim(arrays["codes"]) == 3:
-                flat, blocks = in_columns(as_array(arrays["codes"]))
-                arrays = {**arrays, "codes": flat}
+            codes, blocks = as_array(arrays["codes"]), None
+            if codes.ndim == 3:
+                codes, blocks = in_columns(codes)
+            arrays = {**arrays, "codes": codes}
             if "labels" in arrays:
                 every = tuple(arrays["labels"])
                 chosen = _among(columns, every)
                 representation = cls.of(
-                    arrays["codes"], None if chosen == [] else arrays["labels"], columns=chosen or every,
+                    codes, None if chosen == [] else arrays["labels"], columns=chosen or every,
                     code_names=code_names, groups=arrays.get("groups"), code_blocks=blocks,
                     log_variances=arrays.get("log_variances"), prior_kl=arrays.get("prior_kl"),
                 )  # fmt: skip
@@ -450,7 +450,7 @@ class Representation(Shown):
             names = _entries(arrays, "factor_names", "U")
             arrays, lacking = _without_gaps(arrays, names, columns)
             representation = cls(
-                codes=as_array(arrays["codes"]),
+                codes=arrays["codes"],
                 **{name: arrays.get(name) for name in ("factors", *POSTERIOR, "groups")},  # pyright: ignore[reportArgumentType]
                 names=names,
                 kinds=_entries(arrays, "factor_kinds", "U"),
@@ -528,7 +528,7 @@ def _without_gaps(arrays: Arrays, names: tuple[Any, ...], columns: Sequence[str]
         return arrays, []
     by_row = [name for name in ("codes", "factors", *POSTERIOR, "groups") if arrays.get(name) is not None]
     names = names or tuple(f"factor_{k}" for k in range(factors.shape[1]))
-    by_name = {name: as_array(arrays[name]) for name in by_row}
+    by_name = {name: np.asarray(arrays[name]) for name in by_row}
     unsound = any(array.shape[:1] != factors.shape[:1] for array in by_name.values())
     if unsound or len({*names}) != factors.shape[1] or len(names) != factors.shape[1]:
         return arrays, []  # the constructor says what is wrong
@@ -553,6 +553,18 @@ def example_path() -> Path:
 def load_codes(path: str | Path, columns: Sequence[str] | None) -> tuple[Representation, tuple[str, ...]]:
     """As `Representation.load` without a check of the columns, and the names of all factors of the file."""
     path = Path(path)
+    return Representation._of_file(path, _read_arrays(path), columns)
+
+
+def has_factors(path: Path) -> bool:
+    """Whether there are factors in a file of codes."""
+    if path.suffix.lower() == ".npy":
+        return False
+    arrays = _read_arrays(path)
+    return "labels" in arrays or np.size(arrays.get("factors", ())) > 0
+
+
+def _read_arrays(path: Path) -> Arrays:
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file")
     read = _READERS.get(path.suffix.lower())
@@ -560,12 +572,11 @@ def load_codes(path: str | Path, columns: Sequence[str] | None) -> tuple[Represe
         cells = "; unbraid score --codes reads an .h5ad file" if path.suffix.lower() == ".h5ad" else ""
         raise ValueError(f"{path}: a file of codes ends in {', '.join(READABLE)}{cells}")
     try:
-        arrays = read(path)
+        return read(path)
     except ValueError as error:
         if str(path) in str(error):
             raise
         raise ValueError(f"{path}: {error}") from error
-    return Representation._of_file(path, arrays, columns)
 
 
 def read_table(path: Path, key: str | None = None) -> tuple[Representation, Any]:

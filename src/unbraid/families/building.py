@@ -54,12 +54,6 @@ def recorded(family: Family, hyper: Mapping[str, Value]) -> dict[str, Value]:
     return {name: value for name, value in hyper.items() if not (rows[name].later and value == rows[name].default)}
 
 
-def completed(family: Family, recorded: Mapping[str, Value]) -> dict[str, Value]:
-    """Every hyperparameter: those of config.json, and the defaults of later additions."""
-    rows = family.hyperparameters.items()
-    return {**{name: row.default for name, row in rows if row.later or name in recorded}, **recorded}
-
-
 def weights_of(family: Family, shape: tuple[int, ...], settings: Mapping[str, Any], seed: int) -> dict[str, Tensor]:
     """The weights of a member by name; on the meta device, without memory, where its networks can be built there."""
     return (_without_memory(family, shape, settings) or build_member(family, shape, settings, seed)).state_dict()

@@ -130,12 +130,13 @@ def check_value(name: str, row: Hyperparameter, value: Any) -> Value:
         choices = [choice for choice in row.choices if choice]
         if "" in row.choices and callable(value):
             value = named(value)
-        if row.module and isinstance(value, str) and value not in choices:
+        known = isinstance(value, str) and (value in choices or ("" in row.choices and is_code(value)))
+        if not known and row.module and isinstance(value, str):
             try:
                 return canonical(row.module, value, choices)
             except ValueError as error:
                 raise ValueError(f"{name} must be {', '.join(choices)} or a class of {row.module}: {error}") from None
-        if not isinstance(value, str) or not (value in choices or ("" in row.choices and is_code(value))):
+        if not known:
             own = ", or your own as package.module:function" if "" in row.choices else ""
             raise ValueError(f"{name} must be one of {', '.join(choices)}{own}; got {value!r}")
         return value
@@ -349,3 +350,9 @@ class Family:
 def code_parts(family: Family, settings: Settings) -> tuple[Part, ...]:
     """Parts of a family's codes, in order."""
     return family.parts(settings) if family.parts else (Part("latents", "gaussian", settings["latents"]),)
+
+
+def completed(family: Family, recorded: Mapping[str, Value]) -> dict[str, Value]:
+    """Every hyperparameter: those of config.json, and the defaults of later additions."""
+    rows = family.hyperparameters.items()
+    return {**{name: row.default for name, row in rows if row.later or name in recorded}, **recorded}

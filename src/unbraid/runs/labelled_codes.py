@@ -14,11 +14,11 @@ from unbraid.data import POSTERIOR, Representation
 from unbraid.data.guessing import note_on_guesses
 from unbraid.data.h5ad import H5AD, read_h5ad
 from unbraid.data.labels import read_labels
-from unbraid.data.representation import load_codes, read_table, row_names
+from unbraid.data.representation import has_factors, load_codes, read_table, row_names
 from unbraid.data.row_index import counts, note_on_order, order_of, rows_in_order
-from unbraid.files.tables import names_in, read_columns
+from unbraid.files.tables import read_columns
 from unbraid.runs.folder import read_codes
-from unbraid.runs.foreign_models import is_run, label_file, require_codes
+from unbraid.runs.foreign_models import code_path, label_file
 
 NO_KEY = "{}: sparse codes have no column that names their rows; leave --key out to match rows by position"
 NO_LABELS = "{}: it holds codes alone; --labels FILE gives them factors"
@@ -242,22 +242,15 @@ def located(path: Path, labels: Labels) -> tuple[Path, Labels, tuple[str, ...]]:
         FileNotFoundError: no file in the folder has a usual name for codes.
         ValueError: several have.
     """
-    if not path.is_dir() or is_run(path):
+    codes = code_path(path, labels.codes)
+    if codes == path:
         return path, labels, ()
-    codes = require_codes(path, labels.codes)
     labels = replace(labels, codes=None)
-    table = None if labels.table is not None or _has_factors(codes) else label_file(path, codes)
+    table = None if labels.table is not None or has_factors(codes) else label_file(path, codes)
     if table is None:
         return codes, labels, ()
     where = "beside the codes" if table.parent in (path, codes.parent) else "in the folder above"
     return codes, replace(labels, table=table), (f"labels are those of {table.name} {where}",)
-
-
-def _has_factors(codes: Path) -> bool:
-    suffix = codes.suffix.lower()
-    if suffix == ".npz":
-        return "factors" in names_in(codes)
-    return suffix != ".npy" and bool(Representation.load(codes).names)
 
 
 def read_label_columns(path: Path, labels: Labels) -> tuple[dict[str, Any] | None, dict[str, Any]]:

@@ -22,9 +22,9 @@ from unbraid.base.suggest import error_line
 from unbraid.base.types import ArrayLike, FloatArray
 from unbraid.data import Representation
 from unbraid.data.image_dataset import FactorDataset
-from unbraid.families.building import Member, build_member, completed, filled_member, structural_settings, weights_of
+from unbraid.families.building import Member, build_member, filled_member, structural_settings, weights_of
 from unbraid.families.divergences import kl_by_quadrature
-from unbraid.families.family import Family, Part, check_value, code_parts
+from unbraid.families.family import Family, Part, check_value, code_parts, completed
 from unbraid.families.family_table import FAMILIES, find_family
 from unbraid.families.networks import PairBuilder, as_floats, as_tensor
 from unbraid.files.checksum import check_file

@@ -72,6 +72,6 @@ def _orbits(path: Path, representation: Representation, trust: Collection[str]) 
 
 def _baselines(run: Path, trust: Collection[str]) -> dict[str, Baseline]:
     require("torch", "train", "encoding the images of a run")
-    from unbraid.runs.run import load_run
+    from unbraid.runs.run import open_run
 
-    return load_run(run, trust=trust).baselines()
+    return open_run(run, trust=trust).baselines()

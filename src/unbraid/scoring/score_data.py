@@ -130,16 +130,16 @@ def _full_or_wide(codes: Any, needs: Sequence[str], dense: bool) -> tuple[FloatA
         needs: arguments for which codes must be a full array.
         dense: whether they are to be one.
     """
-    if dense or (needs and is_sparse(codes) and codes.shape[-1] <= FEW_COLUMNS):
-        codes = as_full(codes)
-    elif is_wide(codes):
-        if not needs:
+    if is_wide(codes):
+        if not (dense or needs):
             return np.empty((codes.shape[0], 0)), codes
-        arguments = " and ".join(needs)
-        raise ValueError(
-            f"a full array is needed for {arguments}, and codes {in_full(np.shape(codes))}: give dense=True "
-            f"(--dense), or leave {arguments} out"
-        )
+        if not (dense or (is_sparse(codes) and codes.shape[-1] <= FEW_COLUMNS)):
+            arguments = " and ".join(needs)
+            raise ValueError(
+                f"a full array is needed for {arguments}, and codes {in_full(np.shape(codes))}: give dense=True "
+                f"(--dense), or leave {arguments} out"
+            )
+        codes = as_full(codes)
     full: Any = real_matrix(codes, "codes", "n_codes")
     return (full if full.dtype.kind == "f" else full.astype(np.float64)), None  # floats as precise as they came
 

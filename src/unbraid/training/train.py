@@ -23,13 +23,12 @@ from unbraid.data.image_dataset import NO_IMAGES, FactorDataset
 from unbraid.families.building import (
     Member,
     build_member,
-    completed,
     make_supply,
     recorded,
     structural_settings,
     weights_of,
 )
-from unbraid.families.family import Family, LossOutput, OptimizerStep, check_value, code_parts
+from unbraid.families.family import Family, LossOutput, OptimizerStep, check_value, code_parts, completed
 from unbraid.families.family_table import FAMILIES, find_family
 from unbraid.families.networks import as_floats, as_tensor
 from unbraid.files.json_records import MOST

@@ -14,7 +14,8 @@ from safetensors.torch import save
 from unbraid.base.version import VERSION
 from unbraid.data.image_dataset import FactorDataset
 from unbraid.data.representation import write_codes
-from unbraid.families.building import Member, completed, make_supply, structural_settings
+from unbraid.families.building import Member, make_supply, structural_settings
+from unbraid.families.family import completed
 from unbraid.families.family_table import find_family
 from unbraid.files.checksum import BLANK, KEY, checksummed, checksummed_json
 from unbraid.files.run_files import CHECKPOINT, CODES, CONFIG, CURVES, HELD_OUT, LASTING, SNAPSHOTS, STATUS, WEIGHTS
