@@ -28,7 +28,7 @@ from unbraid.files.run_files import (
     WORKING,
 )
 from unbraid.files.whole_files import below
-from unbraid.runs.foreign_models import check_not_fitted, is_run, require_codes
+from unbraid.runs.foreign_models import check_not_fitted, code_path
 from unbraid.runs.run_json import FORMAT, RunRecord, StatusRecord
 
 
@@ -90,8 +90,8 @@ def find_codes(path: Path, status: Mapping[str, Any] | None = None) -> Path:
     if (path / ADDED_CODES).is_file():
         return path / ADDED_CODES
     if status is None:
-        if path.is_dir() and not is_run(path):
-            return require_codes(path)
+        if (file := code_path(path)) != path:
+            return file
         _, status = read_folder(path)
     if status["state"] == "diverged":
         raise ValueError(f"{path} diverged at step {status['step']} ({status['reason']}): it has no codes")

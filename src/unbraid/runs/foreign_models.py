@@ -122,21 +122,19 @@ def code_file(folder: Path, pattern: str | None = None) -> Path | None:
     return candidates[0] if candidates else None
 
 
-def require_codes(folder: Path, pattern: str | None = None) -> Path:
-    """As `code_file`.
+def code_path(path: Path, pattern: str | None = None) -> Path:
+    """The file of codes in the folder of a model of another framework; a file, or a run of `unbraid.train`, itself.
 
     Raises:
-        FileNotFoundError: there is none; the message says which names were searched for.
+        FileNotFoundError: there is none in the folder; the message says which names were searched for.
+        ValueError: as `code_file`.
     """
-    file = code_file(folder, pattern)
+    if not path.is_dir() or is_run(path):
+        return path
+    file = code_file(path, pattern)
     if file is None:
-        raise no_models(folder, pattern)
+        raise no_models(path, pattern)
     return file
-
-
-def code_path(path: Path, pattern: str | None = None) -> Path:
-    """The file of codes in the folder of a model of another framework; a file, or a run of `unbraid.train`, itself."""
-    return require_codes(path, pattern) if path.is_dir() and not is_run(path) else path
 
 
 def no_models(folder: Path, pattern: str | None = None) -> FileNotFoundError:
