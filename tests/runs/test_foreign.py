@@ -91,6 +91,15 @@ def test_labels_beside_the_codes_come_before_those_above(runs: Path) -> None:
         label_file(folder, folder / "z.npy")
 
 
+def test_codes_saved_without_factors_take_the_labels_beside_them(runs: Path, unbraid_cli: Cli) -> None:
+    folder = runs / "beta1_seed0"
+    (folder / "z.npy").unlink()
+    unbraid.Representation(codes_of(0.2, 0)).save(folder / "codes.npz")  # which holds an empty array of factors
+    code, out, error = unbraid_cli("score", str(folder), "--metrics", "mig", "--json", "-")
+    assert code == 0, error
+    assert "labels are those of labels.csv in the folder above" in json.loads(out)["input"]["notes"]
+
+
 @pytest.fixture
 def broken(runs: Path) -> dict[Path, str]:
     """Beside the four whole models of `runs` four broken ones, each with its fault."""
