@@ -18,12 +18,13 @@ from unbraid.scoring.presence import presence_p
 from unbraid.scoring.readings import (
     HeldOut,
     Reading,
+    best_reading,
     class_target,
-    curve_readings,
+    curve_reading,
     nearest_class,
     number_target,
     pieces_of,
-    reading,
+    places_of,
 )
 
 N = 900
@@ -62,16 +63,16 @@ class TestReadings:
         values, predicted = rng.random((N, 2)), rng.random((N, 2))
         target = number_target(values)
         scale = np.sqrt(((values - values.mean(axis=0)) ** 2).sum(axis=1).mean())
-        own = reading(target, (predicted - values.mean(axis=0)) / scale, (0,)).score
+        own = best_reading(target, ((predicted - values.mean(axis=0)) / scale)[None], (0,)).score
         assert own == pytest.approx(r2_score(values, predicted, multioutput="variance_weighted"), rel=1e-9)
         levels, guessed = rng.choice(3, N, p=[0.7, 0.2, 0.1]), rng.integers(0, 3, N)
-        own = reading(class_target(levels), np.zeros((N, 3)), (0,), guessed).score
+        own = best_reading(class_target(levels), np.zeros((1, N, 3)), (0,), guessed[None]).score
         assert own == pytest.approx(balanced_accuracy_score(levels, guessed, adjusted=True), rel=1e-9)
 
     def test_means_over_neighbours_by_loops(self, rng: np.random.Generator) -> None:
         code, values = rng.integers(0, 30, 200) / 30.0, rng.random(200)
         target, splits = number_target(values), halves(200)
-        (own,) = curve_readings(code, [target], splits, (0,))
+        own = curve_reading(places_of(code, splits), target, splits, (0,))
         scores = []
         for count in (5, 15, 50):
             errors = 0.0
@@ -104,7 +105,9 @@ class TestReadings:
         known = rng.standard_normal((N, 4)) + rng.standard_normal((3, 4))[classes] * 1.5
         asked = rng.standard_normal((300, 4)) * 2
         other = LinearDiscriminantAnalysis(priors=[1 / 3] * 3).fit(known, classes).predict(asked)
-        assert (nearest_class(known, classes, asked) == other).mean() > 0.995  # but for a divisor of n - 3
+        assert (
+            nearest_class(known[None], classes, asked[None])[0] == other
+        ).mean() > 0.995  # but for a divisor of n - 3
 
     def test_pieces_and_products(self) -> None:
         codes = np.array([[-1.0, 0.0], [0.0, 1.0], [1.0, 3.0], [2.0, -2.0], [3.0, 1.0]])

@@ -86,7 +86,7 @@ class CodeSearch:
             groups = np.arange(len(columns)) * 50 // len(columns)
         n_groups = int(groups.max()) + 1
         draws = rng.multinomial(n_groups, np.full(n_groups, 1 / n_groups), RESAMPLES)
-        self.resamples = draws[:, groups].astype(np.float32)  # (RESAMPLES, n_rows) how often each row is drawn
+        self.resamples = draws[:, groups].astype(float)  # (RESAMPLES, n_rows) how often each row is drawn
         self.evidence = [self._best_view(views) for views in self.views]
 
     def _best_view(self, views: Sequence[tuple[str, Target]]) -> Evidence:
@@ -112,24 +112,26 @@ class CodeSearch:
         most_of_line = SCREENED_LINE if len(self.live) <= WIDE else SCREENED
         lines = [self._screened(target, split, most_of_line, SCREENED_LINE) for split in splits]
         codes = self._screened(target, ALL, MOST_SINGLE, MOST_CODES)
-        alone = {code: held_out.by_curve(code, [target])[0] for code in codes}
+        firsts = [each[0] for each in of_splits]
+        curves = {code: held_out.by_curve(code, target) for code in {*codes, *firsts}}
+        alone = {code: curves[code] for code in codes}
         for code in sorted(alone, key=lambda code: -alone[code].score)[:2]:
             one = [[code]] * len(held_out.splits)
             alone[code] = best([alone[code], held_out.by_line(one, target), held_out.by_pieces(one, target)])
         together = [held_out.by_line(lines, target)]
         if max(each.score for each in [*alone.values(), *together]) < 0.97:
             together.append(held_out.by_pieces(of_splits, target))
-        firsts = [each[0] for each in of_splits]
-        together.append(self._joined(target, [{first} for first in firsts]))
+        together.append(self._joined([curves[first] for first in firsts]))
         ceiling = max(each.score for each in [*alone.values(), *together])
         if self.n_codes > 1 and max(each.score for each in alone.values()) < NEARLY_ALL and ceiling < 0.97:
             pairs = [
-                set(pair)
+                pair
                 for (train, _), some in zip(held_out.splits, of_splits, strict=True)
                 for pair in best_pairs(self.ranks, target, train, some, 1)
             ]
             if len(pairs) == len(held_out.splits):
-                together.append(self._joined(target, pairs))
+                of_pairs = {pair: held_out.by_neighbours(pair, target) for pair in set(pairs)}
+                together.append(self._joined([of_pairs[pair] for pair in pairs]))
         tests = [
             presence_p(target, each, held_out.splits, self.sample.groups, in_time=self.sample.in_time)
             for each in together
@@ -142,22 +144,13 @@ class CodeSearch:
         order = np.argsort(-self.related[split, self.number[id(target)]], kind="stable")
         return order[: self.n_codes if self.n_codes <= few else most].tolist()
 
-    def _joined(self, target: Target, codes: Sequence[set[int]]) -> Reading:
+    def _joined(self, readings: Sequence[Reading]) -> Reading:
         """One reading of which each part is by the codes that were chosen without it."""
-        chosen = [tuple(sorted(each)) for each in codes]
-        by_codes = {
-            each: self.held_out.by_curve(each[0], [target])[0]
-            if len(each) == 1
-            else self.held_out.by_neighbours(each, target)
-            for each in set(chosen)
-        }
-        first = by_codes[chosen[0]]
-        if len(by_codes) == 1:
-            return first
+        first = readings[0]
         predictions, errors = first.predictions.copy(), first.errors.copy()
-        for (_, test), each in zip(self.held_out.splits, chosen, strict=True):
-            predictions[test], errors[test] = by_codes[each].predictions[test], by_codes[each].errors[test]
-        return replace(first, codes=chosen[0], predictions=predictions, errors=errors)
+        for (_, test), each in zip(self.held_out.splits, readings, strict=True):
+            predictions[test], errors[test] = each.predictions[test], each.errors[test]
+        return replace(first, predictions=predictions, errors=errors)
 
     def _choose(self, evidence: Evidence) -> None:
         """The smallest set of codes that holds nearly all of a factor, where no code does so alone."""
@@ -168,9 +161,7 @@ class CodeSearch:
         if alone[first].score >= NEARLY_ALL * evidence.strength and alone[first].score >= NEARLY_ALL:
             return
         candidates = self._screened(target, ALL, SCREENED, MOST_CODES)
-        line = held_out.by_line([candidates] * len(held_out.splits), target)
-        together = max(evidence.together, key=lambda reading: reading.score)
-        linear = max(line.score, evidence.together[0].score) >= LINE * together.score
+        linear = evidence.together[0].score >= LINE * max(each.score for each in evidence.together)
         if linear and self.n_codes > MOST_CODES:
             candidates = self._screened(target, ALL, SCREENED_LINE, SCREENED_LINE)
         related = self.related[ALL, self.number[id(target)]]
@@ -179,26 +170,27 @@ class CodeSearch:
             return
         sets = [smallest_set(held_out, target, candidates, NEARLY_ALL, pieces=not linear)]
         sets += [list(pair) for pair in best_pairs(self.ranks, target, self.all_rows, candidates, 2)]
-        readings = {tuple(sorted(each)): self._of_set(sorted(each), target) for each in sets if len(each) > 1}
-        if not readings:
+        of_sets = {tuple(sorted(each)): self._of_set(sorted(each), target) for each in sets if len(each) > 1}
+        if not of_sets:
             return
+        readings = {codes: best(each) for codes, each in of_sets.items()}
         most = max([evidence.strength, *(each.score for each in readings.values())])
         enough = [codes for codes, each in readings.items() if each.score >= NEARLY_ALL * most]
         evidence.chosen = min(enough, key=len) if enough else max(readings, key=lambda codes: readings[codes].score)
-        evidence.of_chosen = readings[evidence.chosen]
-        evidence.line_of_chosen = held_out.by_line([evidence.chosen] * len(held_out.splits), target)
+        evidence.of_chosen, evidence.line_of_chosen = readings[evidence.chosen], of_sets[evidence.chosen][0]
         evidence.copies = self._noisy_copies(evidence)
         if evidence.copies:
-            evidence.of_copies = self._of_set(evidence.copies, target)
+            evidence.of_copies = best(self._of_set(evidence.copies, target))
 
-    def _of_set(self, codes: Sequence[int], target: Target) -> Reading:
+    def _of_set(self, codes: Sequence[int], target: Target) -> list[Reading]:
+        """What all these codes together tell, the line first."""
         each_split = [list(codes)] * len(self.held_out.splits)
         readings = [self.held_out.by_line(each_split, target)]
         if len(codes) <= MOST_CODES:
             readings.append(self.held_out.by_pieces(each_split, target))
         if len(codes) <= 3:
             readings.append(self.held_out.by_neighbours(codes, target))
-        return best(readings)
+        return readings
 
     def _noisy_copies(self, evidence: Evidence) -> tuple[int, ...]:
         """Codes that hold about as much as the best, and whose predictions agree as those of copies would."""

@@ -13,7 +13,7 @@ from unbraid.scoring.diagnosis import LIKELY, CodeDiagnosis, Diagnosis, FactorDi
 from unbraid.scoring.factor_evidence import ALL, LINE, MOST_SINGLE, NEARLY_ALL, RESAMPLES, CodeSearch, Evidence, agree
 from unbraid.scoring.group_comparison import holm
 from unbraid.scoring.presence import LEVEL
-from unbraid.scoring.readings import curve_readings
+from unbraid.scoring.readings import curve_reading, places_of
 
 AS_MUCH = 0.9  # of what the best code holds alone, from which on another is a copy
 ABOUT, LEAST = 0.3, 0.05  # of what all codes tell of a factor, and of all of it, from which on a code is about it
@@ -76,11 +76,12 @@ class Verdicts:
         related = relatedness(np.column_stack(values), targets, [self.search.all_rows])[0]
         between = np.zeros((len(targets), len(targets)))
         least = max(0.02, 12.0 / len(self.search.all_rows))
-        for place, target in enumerate(targets):
-            for other in np.flatnonzero(related[place] > least):
+        splits = self.search.held_out.splits
+        for other, column in enumerate(values):
+            places = places_of(column, splits)
+            for place in np.flatnonzero(related[:, other] > least):
                 if other != place:
-                    (each,) = curve_readings(values[other], [target], self.search.held_out.splits, (int(other),))
-                    between[other, place] = max(each.score, 0.0)
+                    between[other, place] = max(curve_reading(places, targets[place], splits, (other,)).score, 0.0)
         return between
 
     def _shares(self, strengths: FloatArray) -> FloatArray:
@@ -92,18 +93,13 @@ class Verdicts:
         shares, surely = np.zeros((search.n_codes, len(strengths))), ABOUT / 3 * strengths
         holding = {code for evidence in self.evidence for code in self._holding(evidence)}
         for code in holding if search.is_wide else range(search.n_codes):
-            readings, untried = {}, []
             for place in np.flatnonzero(strengths):
                 evidence = self.evidence[place]
-                if code in evidence.alone:
-                    readings[place] = evidence.alone[code]
-                elif search.related[ALL, search.number[id(evidence.target)], code] > RELATED:
-                    untried.append(place)
-            if untried:
-                targets = [self.evidence[place].target for place in untried]
-                readings |= zip(untried, search.held_out.by_curve(code, targets), strict=True)
-            for place, each in readings.items():
-                shares[code, place] = each.score if each.score - SPREADS * each.error > surely[place] else 0.0
+                each = evidence.alone.get(code)
+                if each is None and search.related[ALL, search.number[id(evidence.target)], code] > RELATED:
+                    each = search.held_out.by_curve(code, evidence.target)
+                if each is not None and each.score - SPREADS * each.error > surely[place]:
+                    shares[code, place] = each.score
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(strengths > 0, np.clip(shares, 0.0, None) / strengths, 0.0)
 

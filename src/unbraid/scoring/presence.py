@@ -1,18 +1,13 @@
 """Whether a factor is present: held-out predictions, and labels that have nothing to do with them."""
 
-from collections.abc import Sequence
-from typing import TypeAlias
-
 import numpy as np
 
 from unbraid.base.types import FloatArray, IntArray
-from unbraid.scoring.readings import Reading, Target
+from unbraid.scoring.readings import Reading, Splits, Target
 
 LEVEL = 0.01  # of the test that a factor is present, over all factors
 SHUFFLES = 4_000  # of labels, where two approximations of p disagree
 ENOUGH_SHUFFLED = 20  # of which so many do as well
-
-Splits: TypeAlias = Sequence[tuple[IntArray, IntArray]]
 
 
 def presence_p(target: Target, reading: Reading, splits: Splits, groups: IntArray | None, *, in_time: bool) -> float:

@@ -8,8 +8,8 @@ discriminant analysis by optimal scoring"), all of them equally likely beforehan
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import NamedTuple
+from functools import cached_property, lru_cache, partial
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -20,7 +20,12 @@ NEIGHBOURS = (5, 15, 50, 150)  # rows whose mean is a prediction; the best of th
 PENALTIES = (1e-4, 1e-2, 1e-1, 1.0)  # of ridge regressions, times the number of rows
 KNOTS = (0.2, 0.4, 0.6, 0.8)  # quantiles between which a code has pieces
 FARTHEST = 4.0  # standard deviations beyond which a code is cut off
-MOST_NEAREST = 32  # sets of codes whose neighbours are kept, for the next factor
+MOST_SETS = 32  # of codes, whose neighbours and sums of products are kept for the next factor
+
+
+Splits: TypeAlias = Sequence[tuple[IntArray, IntArray]]  # rows to fit on, and rows to predict
+# Of each split: features, their means, eigenvalues and eigenvectors.
+Solved: TypeAlias = list[tuple[FloatArray, FloatArray, FloatArray, FloatArray]]
 
 
 class Target(NamedTuple):
@@ -99,21 +104,30 @@ def targets_of(representation: Representation) -> list[list[tuple[str, Target]]]
 
 
 def squares(columns: FloatArray) -> FloatArray:
-    """(n_rows,) sum of the squares of each row."""
-    return np.einsum("ij,ij->i", columns, columns)
+    """(..., n_rows) sum of the squares of each row."""
+    return np.einsum("...j,...j->...", columns, columns)
 
 
-def reading(
+def best_reading(
     target: Target, predictions: FloatArray, codes: Sequence[int], predicted: IntArray | None = None
 ) -> Reading:
-    """What these predictions miss; `predicted` are classes, where these are not the likeliest by the predictions."""
+    """Of several predictions those that miss least.
+
+    Args:
+        target: what is predicted.
+        predictions: (n_tries, n_rows, n_columns).
+        codes: by which.
+        predicted: (n_tries, n_rows) classes, where these are not the likeliest by the predictions.
+    """
     if target.classes is None:
-        return Reading(tuple(codes), predictions, squares(target.columns - predictions), target.baseline)
-    if predicted is None:
-        shares = np.bincount(target.classes) / len(target.classes)
-        predicted = ((predictions + shares) / shares).argmax(axis=1)
-    errors = (predicted != target.classes) * target.weights
-    return Reading(tuple(codes), predictions, errors, target.baseline)
+        errors = squares(target.columns - predictions)
+    else:
+        if predicted is None:
+            shares = np.bincount(target.classes) / len(target.classes)
+            predicted = (predictions / shares).argmax(axis=2)
+        errors = (predicted != target.classes) * target.weights
+    least = int(errors.sum(axis=1).argmin())
+    return Reading(tuple(codes), predictions[least], errors[least], target.baseline)
 
 
 def best(readings: Sequence[Reading]) -> Reading:
@@ -131,90 +145,100 @@ class HeldOut:
     def __init__(self, codes: FloatArray, parts: IntArray) -> None:
         self.codes = np.clip(codes, -FARTHEST, FARTHEST)
         self.full_codes = codes
-        self._nearest = lru_cache(MOST_NEAREST)(self._nearest_rows)
-        self.splits: list[tuple[IntArray, IntArray]] = [
+        self.splits = splits = [
             (np.flatnonzero(parts != part), np.flatnonzero(parts == part)) for part in range(int(parts.max()) + 1)
         ]
+        # Of functions that do not know of this object, which is then gone with its last name.
+        self._nearest = lru_cache(MOST_SETS)(partial(nearest_rows, self.codes, splits))
+        self._solved = lru_cache(MOST_SETS)(partial(eigenvectors, self.codes, splits))
+        self._places = lru_cache(MOST_SETS)(lambda code: places_of(codes[:, code], splits))
 
-    def by_curve(self, code: int, targets: Sequence[Target]) -> list[Reading]:
-        """Of each target the means over neighbouring rows of one code."""
-        return curve_readings(self.full_codes[:, code], targets, self.splits, (code,))
+    def by_curve(self, code: int, target: Target) -> Reading:
+        """The means over neighbouring rows of one code."""
+        return curve_reading(self._places(code), target, self.splits, (code,))
 
     def by_neighbours(self, codes: Sequence[int], target: Target) -> Reading:
         """The means over the rows nearest in all of these codes."""
         nearest = self._nearest(tuple(sorted(codes)))
-        counts = [k for k in NEIGHBOURS[:3] if k <= nearest.shape[1]]
-        predictions, total, low = np.empty((len(counts), *target.columns.shape)), 0.0, 0
-        for place, count in enumerate(counts):
-            total = total + target.columns[nearest[:, low:count]].sum(axis=1)
-            predictions[place], low = total / count, count
-        return best([reading(target, predictions[place], sorted(codes)) for place in range(len(counts))])
-
-    def _nearest_rows(self, codes: tuple[int, ...]) -> IntArray:
-        """(n_rows, n_neighbours) of each row the nearest ones in the other parts, the nearest first."""
-        from scipy.spatial import KDTree
-
-        fewest = min(len(train) for train, _ in self.splits)
-        n_nearest = max(k for k in NEIGHBOURS[:3] if k <= fewest)
-        chosen, nearest = self.codes[:, list(codes)], np.empty((len(self.codes), n_nearest), dtype=np.int32)
-        for train, test in self.splits:
-            nearest[test] = train[KDTree(chosen[train]).query(chosen[test], k=n_nearest)[1]]
-        return nearest
+        counts = np.array([k for k in NEIGHBOURS[:3] if k <= nearest.shape[1]])
+        shares = (np.arange(nearest.shape[1])[:, None] < counts) / counts
+        predictions = np.stack([(column[nearest] @ shares).T for column in target.columns.T], axis=2)
+        return best_reading(target, predictions, sorted(codes))
 
     def by_line(self, codes: Sequence[Sequence[int]], target: Target) -> Reading:
         """A ridge regression on the codes; `codes` are those of each split."""
-        return self._ridge([self.codes[:, list(each)] for each in codes], target, codes[0])
+        return self._ridge(codes, target, pieces=False)
 
     def by_pieces(self, codes: Sequence[Sequence[int]], target: Target) -> Reading:
         """A ridge regression on pieces and products of the codes; `codes` are those of each split."""
-        same = all(list(each) == list(codes[0]) for each in codes)
-        features = [pieces_of(self.codes[:, list(each)]) for each in (codes[:1] if same else codes)]
-        return self._ridge(features * len(codes) if same else features, target, codes[0])
+        return self._ridge(codes, target, pieces=True)
 
-    def _ridge(self, features: Sequence[FloatArray], target: Target, codes: Sequence[int]) -> Reading:
+    def _ridge(self, codes: Sequence[Sequence[int]], target: Target, *, pieces: bool) -> Reading:
         fitted = np.empty((len(PENALTIES), *target.columns.shape))
         predicted = None if target.classes is None else np.empty((len(PENALTIES), len(target.classes)), dtype=int)
-        for (train, test), columns in zip(self.splits, features, strict=True):
-            known, tested = columns[train], columns[test]
-            mean, answer = known.mean(axis=0), target.columns[train].mean(axis=0)
-            known, tested = known - mean, tested - mean
-            values, vectors = np.linalg.eigh(known.T @ known)
-            turned = vectors.T @ (known.T @ (target.columns[train] - answer))
-            for place, penalty in enumerate(PENALTIES):
-                slopes = vectors @ (turned / (np.maximum(values, 0.0) + penalty * len(train))[:, None])
-                fitted[place, test] = tested @ slopes + answer
-                if predicted is not None and target.classes is not None:
-                    classes, of_test = target.classes[train], fitted[place, test]
-                    predicted[place, test] = nearest_class(known @ slopes + answer, classes, of_test)
-        return best(
-            [
-                reading(target, fitted[place], codes, None if predicted is None else predicted[place])
-                for place in range(len(PENALTIES))
-            ]
-        )
+        solved = self._solved(tuple(tuple(sorted(each)) for each in codes), pieces=pieces)
+        for (train, test), (features, mean, values, vectors) in zip(self.splits, solved, strict=True):
+            answer = target.columns[train].mean(axis=0)
+            known = np.zeros_like(target.columns)
+            known[train] = target.columns[train] - answer
+            turned = vectors.T @ (features.T @ known)
+            slopes = vectors @ (turned / (values + np.multiply(PENALTIES, len(train))[:, None])[:, :, None])
+            lines = features[test] @ slopes
+            if predicted is not None and target.classes is not None:
+                predicted[:, test] = nearest_class(features[train] @ slopes, target.classes[train], lines)
+            lines += (answer - mean @ slopes)[:, None]
+            fitted[:, test] = lines
+        return best_reading(target, fitted, codes[0], predicted)
 
 
-def curve_readings(
-    values: FloatArray, targets: Sequence[Target], splits: Sequence[tuple[IntArray, IntArray]], codes: Sequence[int]
-) -> list[Reading]:
-    """Of each target the means over the rows whose values are nearest, by the number of rows that misses least."""
-    columns = np.concatenate([target.columns for target in targets], axis=1)
-    counts = [k for k in NEIGHBOURS if k <= min(len(train) for train, _ in splits)]
-    predictions = np.empty((len(counts), *columns.shape))
+def nearest_rows(all_codes: FloatArray, splits: Splits, codes: tuple[int, ...]) -> IntArray:
+    """(n_rows, n_neighbours) of each row the nearest ones in the other parts by these codes, the nearest first."""
+    from scipy.spatial import KDTree
+
+    fewest = min(len(train) for train, _ in splits)
+    n_nearest = max(k for k in NEIGHBOURS[:3] if k <= fewest)
+    chosen, nearest = all_codes[:, list(codes)], np.empty((len(all_codes), n_nearest), dtype=np.int32)
     for train, test in splits:
-        order = np.argsort(values[train], kind="stable")
-        ascending = values[train][order]
-        sums = np.concatenate([np.zeros((1, columns.shape[1])), np.cumsum(columns[train][order], axis=0)])
+        nearest[test] = train[KDTree(chosen[train]).query(chosen[test], k=n_nearest)[1]]
+    return nearest
+
+
+def eigenvectors(all_codes: FloatArray, splits: Splits, codes: tuple[tuple[int, ...], ...], *, pieces: bool) -> Solved:
+    """Of each split features of all rows, by its codes, their means over the rows to fit on, and the spread there."""
+    columns = {some: all_codes[:, list(some)] for some in codes}
+    features = {some: pieces_of(known) if pieces else known for some, known in columns.items()}
+    solved = []
+    for (train, _), some in zip(splits, codes, strict=True):
+        known = features[some][train]
+        mean = known.mean(axis=0)
+        values, vectors = np.linalg.eigh((known - mean).T @ (known - mean))
+        solved.append((features[some], mean, np.maximum(values, 0.0), vectors))
+    return solved
+
+
+def places_of(values: FloatArray, splits: Splits) -> list[tuple[IntArray, IntArray]]:
+    """Of each split the rows to fit on in the order of their values, and the place among them of each other row."""
+    places = []
+    for train, test in splits:
+        order = train[np.argsort(values[train], kind="stable")]
         # The middle of the rows of equal values, so that no window lies beside them.
-        middle = np.searchsorted(ascending, values[test], "left") + np.searchsorted(ascending, values[test], "right")
+        first, last = (np.searchsorted(values[order], values[test], side) for side in ("left", "right"))
+        places.append((order, (first + last) // 2))
+    return places
+
+
+def curve_reading(
+    places: Sequence[tuple[IntArray, IntArray]], target: Target, splits: Splits, codes: Sequence[int]
+) -> Reading:
+    """The means over the rows whose values are nearest, by the number of rows that misses least."""
+    counts = [k for k in NEIGHBOURS if k <= min(len(train) for train, _ in splits)]
+    predictions = np.empty((len(counts), *target.columns.shape))
+    for (order, middle), (_, test) in zip(places, splits, strict=True):
+        sums = np.concatenate([np.zeros((1, target.columns.shape[1])), np.cumsum(target.columns[order], axis=0)])
         for place, count in enumerate(counts):
-            start = np.clip(middle // 2 - count // 2, 0, len(train) - count)
+            start = np.clip(middle - count // 2, 0, len(order) - count)
             predictions[place, test] = (sums[start + count] - sums[start]) / count
-    bounds = np.cumsum([0, *(target.columns.shape[1] for target in targets)])
-    return [
-        best([reading(target, predictions[place, :, low:high], codes) for place in range(len(counts))])
-        for target, low, high in zip(targets, bounds[:-1], bounds[1:], strict=True)
-    ]
+    return best_reading(target, predictions, codes)
 
 
 def pieces_of(codes: FloatArray) -> FloatArray:
@@ -230,12 +254,21 @@ def pieces_of(codes: FloatArray) -> FloatArray:
 
 
 def nearest_class(known: FloatArray, classes: IntArray, tested: FloatArray) -> IntArray:
-    """The class whose mean is nearest, in units of the spread within classes; all classes equally likely."""
-    counts = np.bincount(classes, minlength=known.shape[1])
-    means = np.stack([np.bincount(classes, weights=column, minlength=len(counts)) for column in known.T], axis=1)
-    means /= np.maximum(counts, 1)[:, None]
-    within = known - means[classes]
-    spread = within.T @ within / len(known)
-    inverse = np.linalg.pinv(spread, rcond=1e-6, hermitian=True)
-    distance = -2.0 * (tested @ inverse) @ means.T + ((means @ inverse) * means).sum(axis=1)
-    return np.where(counts > 0, distance, np.inf).argmin(axis=1)
+    """The class whose mean is nearest, in units of the spread within classes; all classes equally likely.
+
+    Args:
+        known: (n_fits, n_rows, n_classes) predictions of the rows to fit on.
+        classes: of these rows.
+        tested: (n_fits, n_tested, n_classes).
+    """
+    size = known.shape[2]
+    counts, cells = np.bincount(classes, minlength=size), np.ravel(size * classes[:, None] + np.arange(size))
+    sums = [np.bincount(cells, fit.ravel(), size**2).reshape(size, size) for fit in known]
+    means = np.stack(sums) / np.maximum(counts, 1)[:, None]
+    within = means[:, classes]
+    within -= known
+    spread = within.transpose(0, 2, 1) @ within / len(classes)
+    turned = means @ np.linalg.pinv(spread, rcond=1e-6, hermitian=True)
+    distance = tested @ (-2.0 * turned.transpose(0, 2, 1))
+    distance += np.where(counts > 0, (turned * means).sum(axis=2), np.inf)[:, None]
+    return distance.argmin(axis=2)
