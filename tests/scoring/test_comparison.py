@@ -9,7 +9,8 @@ import pytest
 from scipy.stats import mannwhitneyu, ttest_1samp
 
 from unbraid.scoring.agreement import agreement
-from unbraid.scoring.group_comparison import _critical, compare_groups, holm, rank_test, shift_interval
+from unbraid.scoring.correlation import holm
+from unbraid.scoring.group_comparison import _critical, compare_groups, rank_test, shift_interval
 from unbraid.scoring.result_columns import mean_interval
 
 RNG = np.random.default_rng(0)

@@ -13,7 +13,7 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run the command line; see `unbraid.cli.app.main`."""
-    gc.set_threshold(50_000, 20, 20)  # commands make much and drop little: this took a quarter of `status`
+    gc.set_threshold(200_000, 20, 20)  # commands make much and drop little: this took a quarter of `status`
     _open_streams()
     ignore_settings()
     try:

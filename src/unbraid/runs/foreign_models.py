@@ -13,7 +13,6 @@ from unbraid.files.json_records import LARGEST, LONGEST, read_object
 from unbraid.files.run_files import ADDED_CODES, CONFIG, CURVES, SNAPSHOTS, STATUS, WORKING
 from unbraid.files.tables import TABLES
 from unbraid.files.whole_files import read_whole
-from unbraid.files.yaml_files import parse_yaml
 
 CODES = (
     "codes", "code", "representation", "representations", "rep", "reps", "embedding", "embeddings", "encodings",
@@ -183,6 +182,8 @@ def config_columns(folder: Path) -> dict[str, Any]:
     if path.suffix == ".json":
         content: Any = read_object(path)
     else:
+        from unbraid.files.yaml_files import parse_yaml
+
         try:
             text = read_whole(path, LARGEST).decode("utf-8")
         except UnicodeDecodeError:

@@ -89,9 +89,6 @@ class FactsRecord(Record):
     relations: Size = 1
 
 
-NO_FACTS = FactsRecord()  # here and below, defaults that come from factories: pydantic copies others deeply, each time
-
-
 class HoldOutRecord(Record):
     """`unbraid.training.held_out.HoldOut`, of a training that kept images out."""
 
@@ -116,7 +113,7 @@ class RunRecord(Record):
     training_version: Count = 1  # of the family
     hold_out: HoldOutRecord | None = None
     supervision: dict[Text, Natural] = Field(default_factory=dict)
-    facts: FactsRecord = Field(default_factory=lambda: NO_FACTS)
+    facts: FactsRecord = Field(default_factory=FactsRecord)  # pydantic copies other defaults deeply, each time
     codes: list[PartRecord] = Field(default_factory=list)
     code: dict[Text, Text] = Field(default_factory=dict)  # of the user's own: digests of the source by name
     # Codes of `unbraid.runs.run.probe_images`, where there is code of the user's.

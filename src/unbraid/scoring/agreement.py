@@ -17,9 +17,9 @@ from unbraid.scoring.correlation import (
     correlation,
     correlation_difference,
     correlation_interval,
+    holm,
     p_of_few,
 )
-from unbraid.scoring.group_comparison import holm
 from unbraid.scoring.result_columns import (
     LEAST_RUNS,
     agreement_columns,

@@ -23,10 +23,10 @@ from unbraid.metrics import Metric
 from unbraid.scoring.card import ScoreCard
 from unbraid.scoring.card_memory import check_memory_of_scores
 from unbraid.scoring.card_tables import unchecked
+from unbraid.scoring.correlation import holm
 from unbraid.scoring.dependence import note_on_neighbours, with_repeats_as_groups
 from unbraid.scoring.engine import Gap, ScoreSettings, expected_seconds
 from unbraid.scoring.equal_rows import Sampled, notes_on_subsets, sampled, subsets_of, subsets_of_groups
-from unbraid.scoring.group_comparison import holm
 from unbraid.scoring.interval import student
 from unbraid.scoring.named_blocks import blocks_of
 from unbraid.scoring.score import Named, check_enough, choose, parse_confidence, score

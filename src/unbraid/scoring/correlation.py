@@ -1,5 +1,6 @@
 """How sure a correlation is, and the difference of two."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import permutations
@@ -10,12 +11,26 @@ import numpy as np
 from unbraid.base.arguments import check_number
 from unbraid.base.types import ArrayLike, FloatArray, IntArray
 
-__all__ = ["Difference", "correlation", "correlation_difference", "correlation_interval"]
+__all__ = ["Difference", "correlation", "correlation_difference", "correlation_interval", "holm"]
 
 Method = Literal["spearman", "pearson"]
 Test = Literal["dependent", "independent", "paper"]
 EXACT = 8  # runs up to which every order is gone through
 ROUNDING = 2e-13  # of the largest value: less than half of what is called constant
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's correction: any of them below alpha by luck happens with a probability of at most alpha.
+
+    Example:
+        >>> holm([0.01, 0.04, 0.03])
+        [0.03, 0.06, 0.06]
+    """
+    order = np.argsort(p_values, kind="stable")
+    steps = np.arange(len(order), 0, -1) * np.asarray(p_values, dtype=float)[order]
+    corrected = np.empty(len(order))
+    corrected[order] = np.minimum(1.0, np.maximum.accumulate(steps))
+    return corrected.tolist()
 
 
 def t_value(correlation: float, n: int) -> float:

@@ -9,9 +9,9 @@ import numpy as np
 from unbraid.base.types import FloatArray, IntArray
 from unbraid.files.score_file import FactorKind
 from unbraid.scoring.code_choice import relatedness
+from unbraid.scoring.correlation import holm
 from unbraid.scoring.diagnosis import LIKELY, CodeDiagnosis, Diagnosis, FactorDiagnosis, either_words
 from unbraid.scoring.factor_evidence import ALL, LINE, MOST_SINGLE, NEARLY_ALL, RESAMPLES, CodeSearch, Evidence, agree
-from unbraid.scoring.group_comparison import holm
 from unbraid.scoring.presence import LEVEL
 from unbraid.scoring.readings import curve_reading, places_of
 

@@ -15,7 +15,7 @@ from unbraid.base.natural_order import natural
 from unbraid.base.types import ArrayLike, DataFrame, FloatArray, IntArray
 from unbraid.base.version import VERSION
 from unbraid.scoring.by_setting import means_with
-from unbraid.scoring.correlation import ranks
+from unbraid.scoring.correlation import holm, ranks
 from unbraid.scoring.result_columns import (
     check_alike,
     check_columns,
@@ -27,7 +27,7 @@ from unbraid.scoring.result_columns import (
     texts,
 )
 
-__all__ = ["Comparison", "GroupOfRuns", "Shift", "compare_groups", "holm", "rank_test", "shift_interval"]
+__all__ = ["Comparison", "GroupOfRuns", "Shift", "compare_groups", "rank_test", "shift_interval"]
 
 LEAST = 2  # runs of a group
 IMAGES = ("label", "dataset", "content", "dataset_options")  # columns by which different images may be compared
@@ -295,20 +295,6 @@ def shift_interval(first: ArrayLike, second: ArrayLike, confidence: float = 0.95
     cut = _critical(len(x), len(y), (1 - confidence) / 2)
     ends = (-np.inf, np.inf) if cut == 0 else (float(differences[cut - 1]), float(differences[-cut]))
     return float(np.median(differences)), *ends
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's correction: any of them below alpha by luck happens with a probability of at most alpha.
-
-    Example:
-        >>> holm([0.01, 0.04, 0.03])
-        [0.03, 0.06, 0.06]
-    """
-    order = np.argsort(p_values, kind="stable")
-    steps = np.arange(len(order), 0, -1) * np.asarray(p_values, dtype=float)[order]
-    corrected = np.empty(len(order))
-    corrected[order] = np.minimum(1.0, np.maximum.accumulate(steps))
-    return corrected.tolist()
 
 
 def _critical(n: int, m: int, tail: float) -> int:

@@ -124,7 +124,7 @@ def best_reading(
     else:
         if predicted is None:
             shares = np.bincount(target.classes) / len(target.classes)
-            predicted = (predictions / shares).argmax(axis=2)
+            predicted = ((predictions + shares) / shares).argmax(axis=2)
         errors = (predicted != target.classes) * target.weights
     least = int(errors.sum(axis=1).argmin())
     return Reading(tuple(codes), predictions[least], errors[least], target.baseline)
