@@ -13,8 +13,9 @@ from tests.docs.conftest import ROOT
 from unbraid import metrics as every
 from unbraid.metrics import BLOCKED, MEASURES
 
-WORDS: dict[str, list[dict[str, Any]]] = yaml.safe_load(
-    (ROOT / "evidence" / "evidence.yaml").read_text(encoding="utf-8")
+WORDS: dict[str, list[dict[str, Any]]] = yaml.load(
+    (ROOT / "evidence" / "evidence.yaml").read_text(encoding="utf-8"),
+    Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader),  # ten times as fast, which collecting waits for
 )
 MEASURED: dict[str, dict[str, Any]] = json.loads((ROOT / "evidence" / "evidence.json").read_text(encoding="utf-8"))
 ROWS = {**MEASURES, **BLOCKED}

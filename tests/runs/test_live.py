@@ -63,7 +63,7 @@ def network(name: str, shape: tuple[int, ...], n_codes: int = 6) -> nn.Module:
 @pytest.mark.parametrize(
     ("name", "shape"),
     [
-        ("conv", (32, 32, 1)),
+        pytest.param("conv", (32, 32, 1), marks=pytest.mark.lengthy),
         pytest.param("conv", (64, 64, 3), marks=pytest.mark.slow),
         pytest.param("conv", (128, 128, 1), marks=pytest.mark.slow),
         ("conv", (33, 50, 3)),

@@ -50,7 +50,7 @@ def test_workers_give_to_the_bit_what_this_process_gives():
 @pytest.mark.parametrize("n", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_an_interrupt_saves_what_every_worker_has_and_the_same_call_continues(tmp_path, n):
     # The first report comes after half a second, when a fast processor has made more than a hundred steps.
-    plan, members = replace(PLAN, steps=500), MEMBERS[:n]
+    plan, members = replace(PLAN, steps=250), MEMBERS[:n]
     folders = [tmp_path / str(number) for number in range(n)]
     for folder in folders:
         folder.mkdir()
