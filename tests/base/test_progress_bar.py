@@ -75,7 +75,7 @@ def test_a_card_tells_what_its_rounds_take() -> None:
             rounds.append((len(costs), later))
 
     metrics = ["mig", "sap"]
-    card = score(Representation.load(example_path()), metrics=metrics, null=3, confidence=0.95, progress=Bar(""))
+    card = score(Representation.load(example_path()), metrics=metrics, null=3, confidence=(0.95, 4), progress=Bar(""))
     assert set(card.scored) == set(metrics)
     assert rounds[:2] == [(2, pytest.approx(rounds[0][1])), (3, pytest.approx(rounds[1][1]))]
     assert all(later > 0 for _, later in rounds[:2])
@@ -92,7 +92,7 @@ main()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
-@pytest.mark.parametrize("asked", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("asked", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.lengthy)])
 def test_an_interrupted_null_ends_with_one_line(asked: signal.Signals) -> None:
     with started("-c", LONG_KERNEL, stderr=-1, stdout=-1) as process:
         assert process.stderr

@@ -17,6 +17,7 @@ OPTIONS: dict[str, dict[str, int]] = {
     "teapot": {"n_images": 24},
 }
 DRAWN = [name for name, row in DATASETS.items() if row.rendered and not row.files]
+RENDERED = {*OPTIONS, "shapes3d_rendered"}  # drawn in a second or two; tests/datasets/test_rendered.py draws them too
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +25,10 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("cache")
 
 
-@pytest.fixture(scope="module", params=DRAWN)
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(name, marks=pytest.mark.lengthy) if name in RENDERED else name for name in DRAWN],
+)
 def name(request: pytest.FixtureRequest) -> str:
     return request.param
 

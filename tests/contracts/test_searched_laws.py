@@ -133,6 +133,7 @@ def check(name: str, case: Case) -> None:
         assert headline(name, case, codes.astype(float) * unit) == pytest.approx(before, abs=1e-9), scale
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("name", PLAIN)
 @TIMES
 def test_no_case_breaks_what_is_declared(name: str, times: int) -> None:

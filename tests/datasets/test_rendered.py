@@ -80,7 +80,7 @@ def test_bytes_are_golden(name: str, small: Callable[[str], FactorDataset]) -> N
 
 @pytest.mark.parametrize("name", SMALL)
 def test_no_two_images_of_a_sample_are_alike(name: str, small: Callable[[str], FactorDataset]) -> None:
-    assert distinct(spread(small(name), min(len(small(name)), 700)))
+    assert distinct(spread(small(name), min(len(small(name)), 300)))
 
 
 @pytest.mark.parametrize(

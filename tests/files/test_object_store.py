@@ -188,6 +188,7 @@ def test_scores_damaged_in_the_store_and_in_all_mirrors_are_computed_again(bucke
     assert same_but_for_times(Study.load(bucket).results(), table)
 
 
+@pytest.mark.lengthy
 def test_a_folder_on_its_way_up_is_not_taken_for_whole(bucket: str, tmp_path: Path) -> None:
     """config.json is the last file to arrive."""
     sent: list[str] = []

@@ -398,7 +398,7 @@ DAMAGES: dict[str, Callable[[Path, Finished], object]] = {
 }
 
 
-@pytest.mark.parametrize("killed", [False, True])
+@pytest.mark.parametrize("killed", [False, pytest.param(True, marks=pytest.mark.lengthy)])
 @pytest.mark.parametrize("command", ["status", "run"])
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_mirror_harms_nothing_and_is_mended(

@@ -97,7 +97,7 @@ def test_chance_knows_of_heavy_tails() -> None:
     rng = np.random.default_rng(4)
     codes, halves = rng.standard_t(2, (100, 10)), split_rows(100, (0.5, 0.5), 0)
     scores = []
-    for _ in range(400):
+    for _ in range(200):
         factor = rng.standard_normal(100)
         ways = [LinearRegression().fit(codes[one], factor[one]).score(codes[two], factor[two])
                 for one, two in (halves, halves[::-1])]  # fmt: skip

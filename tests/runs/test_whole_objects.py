@@ -103,6 +103,7 @@ def test_of_many_objects_some_are_drawn_and_their_number_is_noted(tmp_path: Path
     assert not np.array_equal(run.objects(n=150, seed=1).factors, run.objects(n=150, seed=2).factors)
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_family_is_scored_and_generates_images(family: str, tmp_path: Path) -> None:
     """Of 243 images three whole objects; two of them are asked for."""

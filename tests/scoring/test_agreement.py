@@ -139,16 +139,16 @@ def test_runs_that_are_each_a_setting_of_their_own_have_scipys_p(method: Any) ->
 
 @pytest.mark.parametrize("alike", [0.0, 0.8])
 def test_null_studies_seldom_have_a_star(alike: float) -> None:
-    """Five columns that have nothing to do with each other, seeds of a setting alike: of 100 studies few have one."""
+    """Five columns that have nothing to do with each other, seeds of a setting alike: of 50 studies few have one."""
     rng, starred = np.random.default_rng(0), 0
-    for _ in range(100):
+    for _ in range(50):
         shared = np.repeat(rng.standard_normal((12, 5)), 8, axis=0)
         values = np.sqrt(alike) * shared + np.sqrt(1 - alike) * rng.standard_normal((96, 5))
         frame = pd.DataFrame(values, columns=list("abcde")).assign(family="vae", setting=np.repeat(np.arange(12), 8))
         found = agreement(frame, list("abcde"), by=None)
         assert all(each.p_holm >= each.p for each in found.correlations)
         starred += any(each.p_holm < 0.05 for each in found.correlations)
-    assert starred <= 10  # 5 of 100, and luck
+    assert starred <= 5  # 5 of 100, and luck
 
 
 def test_what_cannot_be_correlated_is_left_out_with_the_reason_and_never_nan() -> None:

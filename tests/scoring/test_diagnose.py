@@ -204,7 +204,7 @@ class TestVerdicts:
         assert {each.kind for each in diagnosis.codes.values()} == {"one factor"}
         assert diagnosis.notes == ("a and b follow from each other: a code of one tells of the other",)
 
-    @pytest.mark.parametrize(("n", "times"), [(300, 5), (2500, 1)])
+    @pytest.mark.parametrize(("n", "times"), [(300, 3), (2500, 1)])
     def test_noise_is_absent(self, n: int, times: int) -> None:
         said = [
             verdict.kind

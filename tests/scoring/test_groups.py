@@ -221,12 +221,12 @@ def test_p_is_low_of_what_is_related_and_seldom_of_what_is_not() -> None:
 
 def test_of_unrelated_walks_shifts_seldom_tell_anything() -> None:
     low = {"shift:19": 0, 19: 0}
-    for seed in range(20):
+    for seed in range(12):
         for null in low:
             found = score(walks(seed), metrics="sap", null=null).scored["sap"].null
             low[null] += found is not None and found.p <= 0.05
-    assert low["shift:19"] <= 5
-    assert low[19] >= 15
+    assert low["shift:19"] <= 3
+    assert low[19] >= 9
 
 
 @pytest.mark.parametrize("one_in", [2, 5])

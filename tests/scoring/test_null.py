@@ -57,7 +57,7 @@ def test_orders_that_come_to_the_same_are_as_good_however_their_sums_are_rounded
     assert null_of(METRICS["irs"], 0.0, np.zeros(3)).p == 1.0
     animal = np.repeat(np.arange(6), 20)
     kind = (animal >= 3).astype(int)[:, None]
-    for seed in range(3):
+    for seed in range(2):
         codes = 2.0 * kind + 0.5 * np.random.default_rng(seed).standard_normal((120, 3))
         given = unbraid.Representation.of(codes, kind, groups=animal)
         card = unbraid.score(given, metrics=["irs", "med", "tad"], null=199)
