@@ -320,7 +320,7 @@ def _probabilities(logits: FloatArray, joint: bool) -> None:
     if joint:
         logits -= logits.max(axis=1, keepdims=True)
         np.exp(logits, out=logits)
-        logits /= logits.sum(axis=1, keepdims=True)
+        logits /= logits @ np.ones((logits.shape[1], 1))
     else:
         from scipy.special import expit  # a tenth of a second to import
 
@@ -342,6 +342,7 @@ def _conjugate_gradients(
     norm = (residual * search).sum(axis=axis)
     enough = np.minimum(0.0625, np.abs(gradient).max(axis=axis)) * norm
     part = np.empty(gradient.shape, dtype=np.float32)
+    ones = np.ones((n_columns, 1), dtype=np.float32)  # whose product is a fifth of the time of a sum
     block = np.empty((min(BLOCK, n_samples), n_columns), dtype=np.float32)
     blocks = [
         (inputs[rows], inputs[rows].T, steepness[rows], block[: len(inputs[rows])]) for rows in _blocks(n_samples)
@@ -352,7 +353,7 @@ def _conjugate_gradients(
             np.dot(rows, single, out=change)
             change *= steep
             if joint:
-                change -= steep * change.sum(axis=1, keepdims=True)
+                change -= steep * (change @ ones)
             sums += np.dot(across, change, out=part)
         bent = penalty * search + sums / n_samples
         resistance = (search * bent).sum(axis=axis)
