@@ -205,8 +205,8 @@ def test_the_objective_of_a_support_vector_machine_is_the_sum_over_rows(slope: f
             total += (weight if own else rest) * max(0.0, 1 - (1 if own else -1) * (w * value + b)) ** 2
         return total
 
-    found, own_values = np.empty(6), values[of_class]
-    _objective(values, _sums(values), own_values, _sums(own_values), weight, rest, slope, offset, found)
+    own_values = values[of_class]
+    found = _objective(values, _sums(values), own_values, _sums(own_values), weight, rest, slope, offset)
     assert found[0] == pytest.approx(of_rows(slope, offset))
     step = 1e-6
     by_slope = (of_rows(slope + step, offset) - of_rows(slope - step, offset)) / (2 * step)

@@ -11,7 +11,6 @@ from unbraid.base.repr import Shown
 from unbraid.base.types import ArrayLike, FloatArray, IntArray, Kind
 from unbraid.metrics._shared.alignment import gaps
 from unbraid.metrics._shared.chance import Noise, drawn
-from unbraid.metrics._shared.compiled import helper, kernel
 from unbraid.metrics._shared.flags import single_code
 from unbraid.metrics._shared.inputs import Inputs, NotDefined, as_levels, note_on, standardised
 from unbraid.metrics._shared.metric import PAIRS_AND_BIAS, Metric
@@ -238,10 +237,8 @@ def _separate(
     ascending order. Newton's method in two dimensions with the step halved until the objective falls.
     """
 
-    def objective(slope: float, offset: float) -> list[float]:
-        derivatives = np.empty(6)
-        _objective(values, sums, class_values, class_sums, weight, rest, slope, offset, derivatives)
-        return derivatives.tolist()
+    def objective(slope: float, offset: float) -> tuple[float, ...]:
+        return _objective(values, sums, class_values, class_sums, weight, rest, slope, offset)
 
     slope, offset = 0.0, 0.0
     value, by_slope, by_offset, ss, so, oo = objective(slope, offset)
@@ -263,7 +260,6 @@ def _separate(
     return slope, offset
 
 
-@kernel()
 def _objective(
     values: FloatArray,
     sums: FloatArray,
@@ -273,28 +269,22 @@ def _objective(
     rest: float,
     slope: float,
     offset: float,
-    derivatives: FloatArray,
-) -> None:
-    """Into `derivatives` (6,) go the objective, its two first and three second derivatives.
+) -> tuple[float, ...]:
+    """The objective, its two first and three second derivatives.
 
     The rows short of their margin lie on one side of a value, so that running sums give what they add up to.
     """
     value = 0.5 * (slope * slope + offset * offset)
     by_slope, by_offset, ss, so, oo = slope, offset, 1.0, 0.0, 1.0
-    for sign in (1.0, -1.0):
-        first, last = _below(class_values, slope, sign - offset)
-        count = class_sums[last, 0] - class_sums[first, 0]
-        total = class_sums[last, 1] - class_sums[first, 1]
-        squares = class_sums[last, 2] - class_sums[first, 2]
-        cost = weight
+    for sign, cost in ((1.0, weight), (-1.0, rest)):
+        count, total, squares = _sums_below(class_values, class_sums, slope, sign - offset)
         if sign < 0.0:
             # Of the others those not below: all of them, less those of all values below, and these of the class.
-            first, last = _below(values, slope, sign - offset)
-            end, own_end = len(values), len(class_values)
-            count += sums[end, 0] - class_sums[own_end, 0] - (sums[last, 0] - sums[first, 0])
-            total += sums[end, 1] - class_sums[own_end, 1] - (sums[last, 1] - sums[first, 1])
-            squares += sums[end, 2] - class_sums[own_end, 2] - (sums[last, 2] - sums[first, 2])
-            cost = rest
+            (n, s, q), (n_own, s_own, q_own) = sums[-1].tolist(), class_sums[-1].tolist()
+            n_below, s_below, q_below = _sums_below(values, sums, slope, sign - offset)
+            count += n - n_own - n_below
+            total += s - s_own - s_below
+            squares += q - q_own - q_below
         constant = 1.0 - sign * offset
         value += cost * (constant * constant * count - 2.0 * sign * slope * constant * total + slope * slope * squares)
         by_slope -= 2.0 * cost * (sign * constant * total - slope * squares)
@@ -302,23 +292,17 @@ def _objective(
         ss += 2.0 * cost * squares
         so += 2.0 * cost * total
         oo += 2.0 * cost * count
-    derivatives[0], derivatives[1], derivatives[2] = value, by_slope, by_offset
-    derivatives[3], derivatives[4], derivatives[5] = ss, so, oo
+    return value, by_slope, by_offset, ss, so, oo
 
 
-@helper()
-def _below(values: FloatArray, slope: float, limit: float) -> tuple[int, int]:
-    """Of the ascending values x those with slope * x < limit: from the first number to that before the second."""
-    low, high, edge = 0, len(values), limit / slope
+def _sums_below(in_order: FloatArray, sums: FloatArray, slope: float, limit: float) -> list[float]:
+    """Count, sum and sum of squares of the ascending values x with slope * x < limit."""
     if slope == 0.0:
-        return 0, high if limit > 0.0 else 0
-    while low < high:
-        middle = (low + high) // 2
-        if values[middle] < edge or (slope < 0.0 and values[middle] == edge):
-            low = middle + 1
-        else:
-            high = middle
-    return (0, low) if slope > 0.0 else (low, len(values))
+        return sums[-1 if limit > 0.0 else 0].tolist()
+    if slope > 0.0:
+        return sums[in_order.searchsorted(limit / slope)].tolist()
+    below = sums[in_order.searchsorted(limit / slope, side="right")].tolist()
+    return [whole - part for whole, part in zip(sums[-1].tolist(), below, strict=True)]
 
 
 METRIC = Metric(

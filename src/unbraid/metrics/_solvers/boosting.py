@@ -237,10 +237,10 @@ def _iterate(
                         for slot in range(risen.shape[1]):
                             risen[node, slot] = 0.0
                     for place in range(begin, end):
-                        row = by_class[place]
+                        own_row = by_class[place]
                         for code in range(len(importance)):
-                            slot = np.uint32(starts[code]) + codes.bins[row, code]
-                            risen[nodes[row], slot] += residuals[row]
+                            own_slot = np.uint32(starts[code]) + codes.bins[own_row, code]
+                            risen[nodes[own_row], own_slot] += residuals[own_row]
                 for node in range(first, last):
                     code, rank, left, gain = _best_split(codes, residuals, work, node, packed[node], rare)
                     packed[2 * node + 1], packed[2 * node + 2] = left, packed[node] - left
@@ -477,13 +477,13 @@ def _children(codes: RankedCodes, residuals: IntArray, work: Work, first: int, n
     for first_code in range(0, codes.bins.shape[1], BLOCK):
         end_code = first_code + BLOCK if first_code + BLOCK < codes.bins.shape[1] else codes.bins.shape[1]
         for member in range(n_members):
-            row = members[member]
-            node = nodes[row]
+            own_row = members[member]
+            own_node, residual = nodes[own_row], np.int64(residuals[own_row])
             if first_code == 0:
-                squares[node] += np.float64(residuals[row]) * np.float64(residuals[row])
-            value = (np.int64(residuals[row]) << work.count_bits) + 1
+                squares[own_node] += np.float64(residual) * np.float64(residual)
+            value = (residual << work.count_bits) + 1
             for code in range(first_code, end_code):
-                histograms[node, np.uint32(codes.starts[code]) + codes.bins[row, code]] += value
+                histograms[own_node, np.uint32(codes.starts[code]) + codes.bins[own_row, code]] += value
     for node in range(first, first + n_nodes):
         if not smaller[node]:
             parent, sibling = (node - 1) // 2, ((node - 1) ^ 1) + 1
