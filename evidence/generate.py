@@ -9,7 +9,7 @@ import math
 import sys
 from typing import Any
 
-from pages import datasets, evidence, families, gallery, metrics, selection, settings
+from pages import datasets, evidence, families, gallery, metrics, selection, settings, track_record
 from pages.texts import ROOT, table
 
 from unbraid.metrics import MEASURES, METRICS, RECONSTRUCTED
@@ -342,7 +342,12 @@ def main() -> None:
         "docs/audit.md": filled("docs/audit.md", audited()),
         "docs/studies.md": filled("docs/studies.md", {"faults": faults()}),
         "docs/ranking.md": filled(
-            "docs/ranking.md", {"picks": selection.picks(), "correlations": selection.correlations()}
+            "docs/ranking.md",
+            {
+                "record": track_record.datasets(),
+                "picks": selection.picks(),
+                "correlations": selection.correlations(),
+            },
         ),
         "docs/reproductions/index.md": filled(
             "docs/reproductions/index.md", {"claims": claims(), "observations": observations()}

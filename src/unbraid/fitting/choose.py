@@ -12,7 +12,8 @@ from scipy.spatial import KDTree
 from unbraid.base.counted import counted
 from unbraid.base.types import FloatArray
 from unbraid.ranking.choice_stability import Resampled
-from unbraid.ranking.ranking import CAVEAT, NothingToRank, Ranking
+from unbraid.ranking.ranking import NothingToRank, Ranking
+from unbraid.ranking.track_record import CAVEAT, trust
 from unbraid.ranking.verdicts import how_sure
 from unbraid.runs.run import Run
 from unbraid.studies.rank_models import rank
@@ -62,9 +63,12 @@ class Choice:
 
     @property
     def trust(self) -> str:
-        """How far the choice can be trusted, in sentences."""
+        """How far the choice can be trusted, in sentences; empty where nothing was chosen."""
+        udr = self.udr(self.chosen) if self.chosen else None
+        if udr is None:
+            return ""
         shares = Resampled(self.sure_of_model, self.sure_of_setting, self.draws, self.draws_with_it)
-        sentences = (how_sure(shares, of_setting=len(self.settings) > 1), CAVEAT)
+        sentences = (how_sure(shares, of_setting=len(self.settings) > 1), trust(udr), CAVEAT)
         return " ".join(f"{sentence[0].upper()}{sentence[1:]}." for sentence in sentences)
 
     def udr(self, candidate: Candidate) -> float | None:

@@ -14,7 +14,7 @@ from unbraid.fitting.choose import Choice, next_step
 from unbraid.fitting.fit_images import Pictures
 from unbraid.fitting.plan import Plan
 from unbraid.metrics import METRICS
-from unbraid.ranking.ranking import CAVEAT
+from unbraid.ranking.track_record import CAVEAT
 from unbraid.runs.live.decoder import live_models
 from unbraid.runs.run import Run
 from unbraid.show.html import render

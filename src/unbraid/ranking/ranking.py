@@ -20,22 +20,13 @@ from unbraid.data.representation import BIT, NARROWEST, hardly_vary
 from unbraid.metrics import udr
 from unbraid.metrics.udr import Pairs, Similarity, heavy_models, notes_on_lasso, rotated_udr, varying
 from unbraid.ranking.choice_stability import Resampled, resample
+from unbraid.ranking.track_record import CAVEAT, MEASURED, trust
 
 __all__ = ["Candidate", "Choice", "NothingToRank", "Ranking", "RankingOptions", "rank_models"]
 
 Compare = Literal["same-hyperparameters", "same-family", "all"]
 Informative = Literal["signal", "kl"]
 
-# If the best UDR is below this, choices were measured to be no better than chance, with these options.
-LOW, MEASURED = 0.6, ("lasso", 0.1, "all")
-TRACK_RECORD = (
-    "on one of four datasets the model with the highest UDR was better than most, on the other three as good as a "
-    "random one"
-)
-CAVEAT = (
-    "models can agree on latents that mix factors, and UDR does not lower the score of a model that found few of them: "
-    f"{TRACK_RECORD}"
-)
 AGREE, NAMED = 0.6, 10  # least UDR of any two models in a group that agrees, and the largest group that is named
 FAINT = 0.05  # latents with less than this share of the largest standard deviation may be noise
 FEWEST_RESAMPLED = 4  # models; with three, all samples that count are the same
@@ -624,13 +615,7 @@ def with_caution(ranking: Ranking) -> Ranking:
     chosen, options = ranking.choose(), ranking.options
     if chosen is None or (options.similarity, options.alpha, options.compare) != MEASURED:
         return ranking
-    note = CAVEAT
-    if chosen.score < LOW:
-        note = (
-            f"{chosen.score:.3f} is a low UDR: {CAVEAT}, where the highest was below {LOW}; look at the model before "
-            "you use it"
-        )
-    return replace(ranking, notes=(*ranking.notes, note))
+    return replace(ranking, notes=(*ranking.notes, f"{trust(chosen.score)}; {CAVEAT}"))
 
 
 def with_agreeing(ranking: Ranking) -> Ranking:
