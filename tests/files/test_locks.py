@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from tests.processes import holder_elsewhere, started
 from unbraid.files.locks import Held, NoLocksWarning, is_held, locked
@@ -93,6 +94,16 @@ def test_a_thread_that_is_waited_for_is_followed_and_a_process_is_not(lock: Path
     assert order == ["first", "second"]
     with holding(lock), pytest.raises(Held, match="another process"), locked(lock, wait="threads"):
         pass
+
+
+def test_a_thread_that_frees_the_lock_after_its_name_is_followed(lock: Path) -> None:
+    held = FileLock(lock, thread_local=False)
+    held.acquire()
+    leaving = threading.Timer(0.3, held.release)
+    leaving.start()
+    with locked(lock, wait="threads") as alone:
+        assert alone
+    leaving.join()
 
 
 @contextmanager
