@@ -23,7 +23,7 @@ from unbraid.metrics.udr import Pairs
 from unbraid.ranking.ranking import Candidate, Ranking, RankingOptions, rank_models
 
 FORMAT = 1
-MADE = 8  # raised when rankings of the same codes change, their notes included: saved ones are computed again
+MADE = 9  # raised when rankings of the same codes change, their notes included: saved ones are computed again
 FOLDER, LOCK = "udr", ".lock"
 PAIR_ARRAYS = "values", "penalties", "largest", "converged"  # of all pairs
 READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)

@@ -14,5 +14,5 @@ def trust(udr: float) -> str:
     low, high = INTERVAL
     return (
         f"on {DATASETS} drawn datasets, from single shapes to cars and rooms, a model chosen so was by labels better "
-        f"than {SHARE:.0%} of the other models (95 % interval {low:.0%} to {high:.0%}; 50 % is luck)"
+        f"than {SHARE:.0%} of the other models (95% interval {low:.0%} to {high:.0%}; 50% is luck)"
     )
