@@ -98,9 +98,9 @@ def _row_hashes(representation: Representation) -> IntArray:
     """(n_samples,) uint64, the same for rows of equal codes and factors: odd multiples of their bits, summed."""
     draw, total = np.random.default_rng(0), np.zeros(len(representation), dtype=np.uint64)
     for matrix in (representation.codes, representation.factors):
-        for column in matrix.T:
-            bits = np.ascontiguousarray(column, dtype=np.float64).view(np.uint64)
-            total += bits * (2 * draw.integers(0, 2**63, dtype=np.uint64) + 1)
+        odd = 2 * draw.integers(0, 2**63, matrix.shape[1], dtype=np.uint64) + 1
+        for column, multiple in zip(matrix.T, odd, strict=True):
+            total += np.ascontiguousarray(column, dtype=np.float64).view(np.uint64) * multiple
     return total
 
 
