@@ -30,13 +30,18 @@ The second rule, fixed before the run as well: should `fit` hand over a linear m
 
 import argparse
 import os
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # for the shares that docs/ranking.md is made of
+
 from fit import JUDGES, models
+from pages.track_record import shares as by_judge
 from sklearn.decomposition import PCA, FastICA
 
 import unbraid
@@ -215,14 +220,12 @@ def shares(table: pd.DataFrame) -> pd.DataFrame:
     """Of each set: the share of the other models that the chosen one is better than, by each judge and on average."""
     rows = []
     for name, models_of_set in table.groupby("dataset", sort=False):
-        chosen, trained = (models_of_set[models_of_set["what"] == what] for what in ("chosen", "trained"))
+        chosen = models_of_set[models_of_set["what"] == "chosen"]
         line = {"dataset": name, "models": len(models_of_set)}
         if len(chosen):
             (best,) = chosen.to_dict("records")
-            better = {
-                judge: ((trained[judge] < best[judge]) + (trained[judge] == best[judge]) / 2).mean() for judge in JUDGES
-            }
-            line |= better | {"share": np.mean(list(better.values()))}
+            better = by_judge(models_of_set)
+            line |= better.to_dict() | {"share": better.mean()}
             line |= {key: best[key] for key in ("model", "udr", "sure_of_model", "sure_of_setting")}
         else:
             line["model"] = models_of_set["reason"].iloc[0]

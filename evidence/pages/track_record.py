@@ -6,6 +6,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t
 
+from unbraid.ranking.track_record import LOW
+
 from .selection import FILE, NAMES, SIGNS, short
 from .texts import ROOT, table
 
@@ -17,14 +19,13 @@ TITLES = {
     "teapot": "teapots",
 }
 JUDGES = ["mig", "dci_boosted", "mcc"]
-LOW = 0.6  # UDR of a chosen model; below it nothing is said
 
 
-def shares(models: pd.DataFrame) -> float:
-    """The share of the other models of a fit that the chosen one is better than, ties half: the mean of three judges."""
+def shares(models: pd.DataFrame) -> pd.Series:
+    """By each judge the share of the other models of a fit that the chosen one is better than, ties half."""
     chosen, trained = (models.loc[models["what"] == what, JUDGES] for what in ("chosen", "trained"))
     (best,) = chosen.to_numpy()
-    return float(((trained < best).mean() + (trained == best).mean() / 2).mean())
+    return (trained < best).mean() + (trained == best).mean() / 2
 
 
 def record() -> pd.DataFrame:
@@ -39,7 +40,7 @@ def record() -> pd.DataFrame:
             chosen = of_dataset[of_dataset["what"] == "chosen"]
             if path == FITS or (len(chosen) and chosen["udr"].iloc[0] >= LOW):
                 title = TITLES.get(str(name), str(name).replace("_", " "))
-                fits[title] = float(np.mean([shares(models) for _, models in runs]))
+                fits[title] = float(np.mean([shares(models).mean() for _, models in runs]))
     rows = pd.DataFrame({"fits": fits, "searches": searches}).loc[list(dict.fromkeys([*searches, *fits]))]
     return rows.assign(share=rows.mean(axis=1))
 

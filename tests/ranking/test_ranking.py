@@ -597,7 +597,7 @@ def test_models_that_agree_while_most_do_not_are_named() -> None:
 
 @pytest.mark.parametrize(("noise", "low"), [(0.6, False), (0.7, True)])
 def test_nothing_is_promised_of_a_choice_among_models_that_disagree(noise: float, low: bool) -> None:
-    """The record of other choices is of the default way alone, with a UDR of .6 or more."""
+    """The record of other choices is of the default way alone."""
     rng = np.random.default_rng(3)
     models = [candidate(f"run{n}", BASE + noise * rng.standard_normal(BASE.shape)) for n in range(6)]
     found = rank_models(models)

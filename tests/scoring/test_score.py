@@ -233,6 +233,21 @@ def test_a_users_own_metric_may_reuse_its_arrays(kinds, monkeypatch: pytest.Monk
     assert len(set(inside)) == 3
 
 
+def test_a_users_own_gap_may_reuse_its_arrays() -> None:
+    scores: list[float] = []
+
+    def gap(factors: np.ndarray) -> np.ndarray:
+        codes, rng = factors.astype(float), np.random.default_rng(0)
+        for _ in range(3):
+            rng.shuffle(codes)
+            scores.append(unbraid.metrics.mig(codes, factors, kinds=("ordinal",) * 3).score)
+        return (factors[:, 0] == factors[:, 0].max()) & (factors[:, 1] == factors[:, 1].max())
+
+    card = unbraid.score(CODES, FACTORS, metrics=["zero_shot"], kinds=("ordinal",) * 3, held_out=gap)
+    assert "zero_shot" in card.scored
+    assert len(set(scores)) == len(scores) > 0
+
+
 def test_a_users_own_metric_cannot_change_what_others_are_given(monkeypatch: pytest.MonkeyPatch) -> None:
     def centre(codes: np.ndarray, factors: np.ndarray, log_variances: np.ndarray) -> float:  # noqa: ARG001
         for array in (codes, factors, log_variances):

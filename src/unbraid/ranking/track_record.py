@@ -1,8 +1,9 @@
 """How far a choice by UDR can be trusted, in the same words everywhere: from choices judged by labels afterwards."""
 
-# The least UDR of a chosen model that the record is of, and the similarity, penalty and comparison (docs/ranking.md).
+# The UDR of a chosen model below which nothing is promised, and the similarity, penalty and comparison of the record.
 LOW, MEASURED = 0.6, ("lasso", 0.1, "all")
-# Drawn datasets, the mean share of the other models that the chosen one was better than, and its 95 % interval.
+# Drawn datasets, the mean share of the other models that the chosen one was better than, and its 95 % interval
+# (docs/ranking.md, where the table is).
 DATASETS, SHARE, INTERVAL = 15, 0.72, (0.62, 0.82)
 CAVEAT = "models can agree on latents that mix factors, and UDR does not lower the score of one that found few of them"
 

@@ -230,7 +230,9 @@ def context_of(representation: Representation, seed: int, held_out: Gap | None) 
     """What metrics may ask for by parameter name beyond codes and factors."""
     if isinstance(held_out, str):
         held_out = _condition(held_out, representation)
-    elif held_out is not None and not callable(held_out):
+    elif callable(held_out):
+        held_out = without_sharing(held_out)
+    elif held_out is not None:
         held_out = check_gap(held_out, len(representation))
     context = {
         "kinds": representation.kinds,

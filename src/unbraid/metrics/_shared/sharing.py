@@ -2,7 +2,7 @@
 
 A step marked `@shared` is an ordinary function; inside `with sharing():` its results are kept and
 handed out again for the very same arguments (arrays by identity, everything else by value). That is sound only where
-nobody writes to an array, so that functions of a user's own are called `alone`.
+nobody writes to an array, so that functions of a user's own are called by `without_sharing`.
 """
 
 from collections.abc import Callable, Hashable, Mapping
