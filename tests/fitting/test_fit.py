@@ -27,7 +27,7 @@ HERE = {"name": "local", "processes": 0}
 SETTINGS = [Setting(family="beta_tcvae", strength=2)]
 
 
-def plan(search: int = 200, final: int = 800, seeds: int = 3) -> Plan:
+def plan(search: int = 200, final: int = 600, seeds: int = 3) -> Plan:
     return Plan(
         minutes=1, size=16, latents=6,
         search=SearchRound(size=16, network="dense", steps=search, seeds=2, settings=SETTINGS),
