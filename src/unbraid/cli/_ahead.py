@@ -11,15 +11,21 @@ import numpy as np
 from unbraid.base.current_folder import importable
 from unbraid.base.threads import n_cores, worker_environment
 
-# The metrics that wait longest for their kernels, and the largest of these, in the order in which a card needs them.
+# The largest kernel of the metrics that wait for one, and about how many seconds of one core all of theirs take.
 KERNELS = {
-    "dci_boosted": ("_solvers.boosting", "_iterate"),
-    "nk": ("_solvers.perceptron", "_run_perceptron"),
-    "mlp_accuracy": ("_solvers.perceptron", "_run_perceptron"),
-    "elbo_terms": ("elbo_terms", "_log_sum"),
-    "beta_vae_score": ("_shared.interventions", "_mean_differences"),
-    "factor_vae_score": ("_shared.interventions", "_variances"),
+    "mig_exact": ("_shared.aggregate", "_visit", 1.0),
+    "dci_lasso": ("_solvers.lasso", "fill_path", 1.6),
+    "dci_forest": ("_solvers.forest", "_grow_nodes", 2.6),
+    "dci_boosted": ("_solvers.boosting", "_iterate", 3.7),
+    "nk": ("_solvers.perceptron", "_run_perceptron", 2.0),
+    "mlp_accuracy": ("_solvers.perceptron", "_run_perceptron", 2.0),
+    "elbo_terms": ("elbo_terms", "_log_sum", 0.9),
+    "beta_vae_score": ("_shared.interventions", "_mean_differences", 0.2),
+    "factor_vae_score": ("_shared.interventions", "_variances", 0.2),
 }
+# Those that a second process compiles, in the order in which a card needs them, while this one does with the first.
+AHEAD = ("dci_boosted", "nk", "mlp_accuracy", "elbo_terms", "beta_vae_score", "factor_vae_score")
+WAITED = 0.25  # of their seconds are waited for
 START = (  # without collecting garbage: a tenth of the time, and the process ends soon
     "import gc, sys; gc.disable(); sys.path[:] = {}; "
     "from unbraid.base.current_folder import ignore_settings; ignore_settings(); "
@@ -30,7 +36,7 @@ START = (  # without collecting garbage: a tenth of the time, and the process en
 @contextmanager
 def compiled_ahead(metrics: Iterable[str]) -> Iterator[Callable[[str], None]]:
     """Have what these metrics need compiled by another process; yields what waits for one of them."""
-    missing = [name for name in KERNELS if name in metrics and not _compiled(*KERNELS[name])]
+    missing = [name for name in AHEAD if name in metrics and not _compiled(name)]
     if n_cores() == 1 or not missing:
         yield lambda _: None
         return
@@ -56,7 +62,19 @@ def compiled_ahead(metrics: Iterable[str]) -> Iterator[Callable[[str], None]]:
             process.kill()
 
 
-def _compiled(module: str, kernel: str) -> bool:
+def compile_seconds(metrics: Iterable[str]) -> list[float]:
+    """About how long each metric waits for its kernels on a card of all of them, in this order."""
+    seconds, counted = [], set[str]()
+    for name in metrics:
+        _, kernel, alone = KERNELS.get(name, ("", "", 0.0))
+        waits = bool(alone) and kernel not in counted and not _compiled(name)
+        seconds.append(waits * alone * (WAITED if name in AHEAD and n_cores() > 1 else 1.0))
+        counted.add(kernel)
+    return seconds
+
+
+def _compiled(metric: str) -> bool:
+    module, kernel, _ = KERNELS[metric]
     return getattr(import_module(f"unbraid.metrics.{module}"), kernel).stored()
 
 

@@ -1,6 +1,6 @@
 """What the terminal says while work goes on."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -49,7 +49,7 @@ def metric_progress(title: str = "scoring", metrics: Collection[str] = ()) -> It
 
     The kernels of `metrics` are compiled by a second process meanwhile.
     """
-    from unbraid.cli._ahead import compiled_ahead
+    from unbraid.cli._ahead import compile_seconds, compiled_ahead
     from unbraid.metrics._shared.compiled import before_compiling
 
     def compiling() -> None:
@@ -60,6 +60,11 @@ def metric_progress(title: str = "scoring", metrics: Collection[str] = ()) -> It
         def __call__(self, *report: Any) -> None:
             super().__call__(*report)
             wait(report[0])
+
+        def expect(self, costs: Sequence[float], later: float = 0.0) -> None:
+            if len(costs) == len(metrics):
+                costs = [sum(seconds) for seconds in zip(costs, compile_seconds(metrics), strict=True)]
+            super().expect(costs, later)
 
     bar = MetricBar(title)
     with shown(bar), compiled_ahead(metrics) as wait:

@@ -49,6 +49,7 @@ SECONDS: dict[str, tuple[float, float, float]] = {
     "irs": (0.15, 1.0, 0.5),
     "latent_matching": (0.2, 1.0, 0.45),
     "linear_accuracy": (0.7, 0.9, 0.4),
+    "mig_exact": (0.5, 0.8, 1.0),
     "mlp_accuracy": (0.5, 0.95, 0.6),
     "nk": (1.0, 1.0, 0.55),
 }
