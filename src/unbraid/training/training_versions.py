@@ -53,7 +53,7 @@ def commit() -> str | None:
     if (source / ".git").exists():
         with suppress(OSError, subprocess.SubprocessError):
             words = ["git", "-C", str(source), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
-            result = subprocess.run(words, capture_output=True, text=True, timeout=10, check=True)
+            result = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
             return result.stdout.strip() or None
     with suppress(PackageNotFoundError, ValueError, KeyError, TypeError):
         return json.loads(distribution("unbraid").read_text("direct_url.json") or "{}")["vcs_info"]["commit_id"]
