@@ -164,6 +164,16 @@ class TestVerdicts:
         assert found[0] == ("own code", (4,))
         assert found[2] == ("copied", (2, 3))
 
+    def test_the_best_of_a_mixture_is_one_of_its_codes(self, rng: np.random.Generator) -> None:
+        """Not a third code, a noisy copy of the factor that the mixture holds better."""
+        x, other, noise = rng.standard_normal((3, 2 * N))
+        codes = np.stack([x + other, x - other, x + 0.6 * noise], axis=1)
+        found = unbraid.diagnose(codes, x[:, None], kinds=["continuous"])
+        factor = found.factors["factor_0"]
+        assert (factor.kind, factor.codes) == ("spread", (0, 1))
+        assert factor.share == pytest.approx(1 / 2, abs=0.03)  # the third has 1 / 1.36
+        assert found.codes[2].factors["factor_0"] == pytest.approx(1 / 1.36, abs=0.03)
+
     def test_halves_of_a_range_are_no_copies(self, rng: np.random.Generator) -> None:
         """Each half holds R² .875 alone, nearly as copies would, and together they miss less than copies could."""
         factors, z = planted(rng)

@@ -38,7 +38,8 @@ class FactorDiagnosis:
             codes. Higher is better, up to 1.
         chance: the same without codes: 0, or 1 / n_classes.
         p: of shuffled labels being predicted as well.
-        share: of the strength above chance, what the best code holds alone; 0 to 1.
+        share: of the strength above chance, what the best code holds alone; 0 to 1. Of a "spread" factor, the best of
+            `codes`.
         stability: share of resamples of the rows in which the same is said; 0 to 1.
         mixture: of a "spread" factor "linear", where a linear regression on these codes does nearly as well as any
             other; else "curved". "" of other kinds.

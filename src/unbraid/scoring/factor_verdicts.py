@@ -146,7 +146,8 @@ class Verdicts:
                 >= ABOUT * self.evidence[other].strength
             ]  # fmt: skip
             kind = "shared code" if shared_with else kind
-        best_alone = max(each.score for each in evidence.alone.values())
+        alone = [evidence.alone[code].score for code in codes if code in evidence.alone] if kind == "spread" else []
+        best_alone = max(alone or [each.score for each in evidence.alone.values()])
         mixture = ""
         if kind == "spread" and evidence.of_chosen is not None and evidence.line_of_chosen is not None:
             mixture = "linear" if evidence.line_of_chosen.score >= LINE * evidence.of_chosen.score else "curved"
