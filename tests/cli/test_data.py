@@ -152,5 +152,5 @@ def test_interrupting_a_render_leaves_nothing(
         process.send_signal(asked)
         _, error = process.communicate()
     assert process.returncode == code
-    assert error.strip() == f"unbraid: {line}; no file was left half-written"
+    assert error.splitlines()[-1] == f"unbraid: {line}; no file was left half-written"  # after what a slow machine logs
     assert [path.name for path in tmp_path.iterdir() if not path.name.endswith(".lock")] == []
