@@ -20,6 +20,9 @@ The rule, fixed before the run
   weight 16 and 16 beta is the present one, since Adam ignores the scale of a loss. Same seeds and steps.
 - It becomes the way of the search if the mean score of these models is above that of the same models of `fit.csv` in
   11 of the 15 comparisons or more, and in the mean of the sets by all three judges.
+
+Found when *weighed* had run, and before *halved*: on sprites and cars `fit.csv` has `dci_boosted` of version 3, which
+since then is another number there. These two comparisons are left out: 13 are left, and *halved* needs 10 of them.
 """
 
 import argparse
@@ -43,6 +46,7 @@ from unbraid.studies.study import Study
 KEPT = Path(__file__).with_name("fit.csv")
 WAYS = ("weighed", "halved")
 IN_LAST_ROUND = 10  # models of a fit
+CHANGED = {("sprites", "dci_boosted"), ("cars_rendered", "dci_boosted")}  # since `fit.csv` was made
 SEEDS, LONGER = {"weighed": range(3), "halved": range(3, 5)}, 2.5
 WEIGHT = (SIZE // SEARCH_SIZE) ** 2
 
@@ -143,7 +147,7 @@ def compared(table: pd.DataFrame, way: str) -> pd.DataFrame:
             new, old = new[new["what"] == "chosen"], kept(str(name), ("chosen",))
         rows += [
             {"judge": judge, "dataset": name, "new": new[judge].mean(), "fit.csv": old[judge].mean(),
-             **peers[judge]} for judge in JUDGES
+             **peers[judge]} for judge in JUDGES if (name, judge) not in CHANGED
         ]  # fmt: skip
     lines = pd.DataFrame(rows).set_index(["judge", "dataset"]).sort_index()
     means = lines.groupby("judge").mean().assign(dataset="mean").set_index("dataset", append=True)

@@ -87,7 +87,7 @@ WALK: Mapping[str, list[str]] = {
     "data get": ["square"],
     "data path": [""],
     "data show": ["square --out a.png"],
-    "study run": ["tracked.yaml --out other --processes 0", "tracked.yaml --out other --dry-run"],
+    "study run": ["tracked.yaml --out other --processes 1", "tracked.yaml --out other --dry-run"],
     "study status": ["study"],
     "study add": ["study run --name mine"],
     "study agreement": ["study"],
