@@ -139,7 +139,10 @@ def chosen(runs: list[Run], pictures: Pictures) -> str | None:
 
 
 def compared(table: pd.DataFrame, way: str) -> pd.DataFrame:
-    """What the rule compares, by judge and set: the new score, the one of `fit.csv`, PCA and the beta-VAE."""
+    """What the rule compares, by judge and set: the new score, the one of `fit.csv`, PCA and the beta-VAE.
+
+    Where no model was chosen there is no score, and the set is not in the mean.
+    """
     rows = []
     for name, new in table[table["way"] == way].groupby("dataset", sort=False):
         old, peers = replaced(str(name), way), kept(str(name), ("pca", "beta_vae")).set_index("what")
@@ -150,7 +153,7 @@ def compared(table: pd.DataFrame, way: str) -> pd.DataFrame:
              **peers[judge]} for judge in JUDGES if (name, judge) not in CHANGED
         ]  # fmt: skip
     lines = pd.DataFrame(rows).set_index(["judge", "dataset"]).sort_index()
-    means = lines.groupby("judge").mean().assign(dataset="mean").set_index("dataset", append=True)
+    means = lines.dropna().groupby("judge").mean().assign(dataset="mean").set_index("dataset", append=True)
     lines = pd.concat([lines, means])
     return lines.assign(higher=lines["new"] > lines["fit.csv"]).round(3)
 
