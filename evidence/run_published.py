@@ -24,11 +24,11 @@ from unbraid import Study
 
 STUDIES = (
     "lsbd/square-64px",
-    "dci-2018-32px",
     "beta-tcvae-2018-32px",
     "snc-nk-2023-rooms-32px",
-    "dci-2018-zero-shot-32px",
     "lsbd/arrow-64px",
+    "dci-2018-32px",  # of which three models as a pilot do not pass the gate
+    "dci-2018-zero-shot-32px",
     "lsbd/square",
     "dci-2018",
     "beta-tcvae-2018",
