@@ -64,7 +64,7 @@ def joins() -> Iterator[Join]:
             at = {"family": family} | ({"hyper.beta": 5} if family == "beta_vae" else {})
             for study in (f"lsbd-{images}-laptop", f"lsbd-{images}-traditional-laptop"):
                 yield Join(study, at, f"lsbd-2022__{family}", images, setting)
-    for study, file in (("dci-2018-32px", "teapot"), ("dci-2018-zero-shot-32px", "teapot-zero-shot")):
+    for study, file in (("dci-2018-16px", "teapot"), ("dci-2018-zero-shot-16px", "teapot-zero-shot")):
         yield Join(study, {"family": "pca"}, "dci-2018__pca", file, "")
         yield Join(study, {"family": "vae"}, "dci-2018__vae", file, "beta=1")
         yield Join(study, {"family": "beta_vae"}, "dci-2018__beta_vae", file, "beta=6")

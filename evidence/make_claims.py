@@ -18,6 +18,7 @@ from claims_rules import CLAIMS, ROOT, UNJUDGED, Paper, Rule, read, why_not
 from effects import Effect, chosen, measured
 from trials import Trial, digest, passes, stored
 
+import unbraid
 from unbraid import Study
 from unbraid.ranking.ranking import rank_models
 from unbraid.studies.study_ranking import candidates_of, ranking_options
@@ -26,6 +27,7 @@ RESULTS = ROOT / "docs" / "reproductions" / "results"
 FILE = ROOT / "evidence" / "claims.json"
 PAPER = {"compare": "same-hyperparameters", "alpha": "cv", "informative": "kl"}  # the rule of Duan et al.
 NOT_ENDED = ("waiting", "running")
+ALL_IMAGES = ("dci-2018-16px",)  # studies that are scored on all images, as in the paper; others on 10 000
 Key: TypeAlias = tuple[str, str, int]  # family, setting and seed of a run
 UNITS_IN_WORDS = {"family": "families"}
 
@@ -164,6 +166,8 @@ def gathered(folder: Path) -> pd.DataFrame:
     """Every run of a study, with its scores; with UDR by several rules where its file says how to rank."""
     study = Study.load(folder)
     frame = study.results()
+    if study.config.name in ALL_IMAGES:
+        frame = by_all_images(frame, folder)
     if study.config.udr is None:
         return frame
     rules: dict[str, dict[str, Any]] = {
@@ -186,6 +190,21 @@ def gathered(folder: Path) -> pd.DataFrame:
         if column in ("udr.score", "udr.score_paper"):
             latents = column.replace("score", "informative")
             frame[latents] = frame["run"].map(dict(zip(ranking.runs, ranking.informative, strict=True)))
+    return frame
+
+
+def by_all_images(frame: pd.DataFrame, folder: Path) -> pd.DataFrame:
+    """The table with DCI of the codes of all images."""
+    frame = frame.copy()
+    columns = [name for name in frame if name.startswith("dci_")]
+    metrics = sorted({name.partition(".")[0] for name in columns})
+    for row in frame.index[frame["state"] == "finished"]:
+        run = unbraid.load_run(folder / "runs" / frame.at[row, "run"])
+        card = unbraid.score(run.representation(n=len(run.dataset())), metrics=metrics)
+        frame.at[row, "n_rows"] = card.n_samples
+        for name in columns:
+            metric, _, value = name.partition(".")
+            frame.at[row, name] = getattr(card[metric], value)
     return frame
 
 
