@@ -49,8 +49,8 @@ SMALLER = {
     "lsbd-arrow": "Drawn here, 16 x 16 pixels and 4 000 to 8 000 steps in place of 64 x 64 and the paper's longer "
     "training",
     "lsbd-airplane": "Drawn here, 32 x 32 pixels and 2 000 steps in place of 64 x 64 and the paper's longer training",
-    "dci-2018": "20 000 teapots rendered here, of 16 x 16 pixels, and dense networks, in place of the authors' "
-    "200 000 of 64 x 64 and residual networks",
+    "dci-2018": "Teapots rendered here, of 16 x 16 pixels, and dense networks, in place of the authors' of 64 x 64 "
+    "and residual networks",
 }
 
 

@@ -41,7 +41,8 @@ def gaussian_constant(run: Path) -> float:
     chosen = config["hyperparameters"]
     if chosen.get("likelihood") != "gaussian":
         return 0.0
-    return math.prod(config["dataset"]["image_shape"]) * (math.log(chosen["sigma"]) + 0.5 * math.log(2 * math.pi))
+    weight = chosen.get("reconstruction_weight", 1) * math.prod(config["dataset"]["image_shape"])
+    return weight * (math.log(chosen["sigma"]) + 0.5 * math.log(2 * math.pi))
 
 
 def draw(axes: Axes, found: list[pd.Series], colour: str, name: str, alone: bool) -> None:
