@@ -12,6 +12,9 @@ import pytest
 import yaml
 from scipy import stats
 
+from unbraid.data import Representation
+from unbraid.metrics import dci_forest, dci_lasso
+
 effects: Any = import_module("effects")
 rules: Any = import_module("claims_rules")
 trials: Any = import_module("trials")
@@ -308,6 +311,28 @@ def test_numbers_that_stand_on_the_page_are_those_of_the_tables() -> None:
         if "value" in row and "_resampled" not in effects.KINDS[rule.measure.kind].effect.__qualname__:
             now = make_claims.rounded(effects.measured(rule.measure, make_claims.table(rule.study)))
             assert {name: row[name] for name in now} == pytest.approx(now, abs=2e-4), rule.id
+
+
+def test_scores_by_all_images_take_the_place_of_those_by_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    factors = np.random.default_rng(0).normal(size=(400, 3))
+    codes = np.random.default_rng(1).normal(0.3 * factors, 1) + factors
+
+    class Run:
+        def dataset(self) -> list[int]:
+            return [0] * len(codes)
+
+        def representation(self, n: int) -> Representation:
+            return Representation(codes[:n], factors[:n])
+
+    monkeypatch.setattr(make_claims.unbraid, "load_run", lambda folder: {Path("study/runs/a"): Run()}[folder])
+    columns = ["dci_lasso.nrmse", "dci_forest.nrmse", "dci_forest.disentanglement", "mig.score"]
+    frame = pd.DataFrame([["a", "finished", 9, *[0.5] * 4], ["b", "waiting", None, *[None] * 4]])
+    frame.columns = ["run", "state", "n_rows", *columns]
+    scored = make_claims.by_all_images(frame, Path("study"))
+    lasso, forest = dci_lasso(codes, factors), dci_forest(codes, factors)
+    expected = [400, lasso.nrmse, forest.nrmse, forest.disentanglement, 0.5]
+    assert scored.loc[0, ["n_rows", *columns]].tolist() == pytest.approx(expected)
+    assert scored.loc[1, columns].isna().all()
 
 
 # ---- trials
