@@ -25,6 +25,15 @@ def test_runs_that_have_ended_leave_the_study() -> None:
     assert entries == [{"name": "vae", "seeds": [0]}, {"name": "beta_vae", "beta": 4, "seeds": [7]}]
 
 
+def test_a_run_whose_held_out_models_wait_has_not_ended() -> None:
+    table = pd.DataFrame({"family": "vae", "setting": "steps=30", "seed": [0, 1], "state": "finished"})
+    content = {**STUDY, "zero_shot": {"held_out": "x > 16"}}
+    assert run_published.answered(table, STUDY)["seed"].tolist() == [0, 1]
+    assert run_published.answered(table, content).empty
+    table["zero_shot.lasso.held_out"] = [0.5, None]
+    assert run_published.answered(table, content)["seed"].tolist() == [0]
+
+
 def test_a_table_keeps_what_ended_on_an_earlier_machine(tmp_path: Path) -> None:
     table = tmp_path / "slices.csv"
     earlier = pd.DataFrame({"family": "vae", "setting": "steps=30", "seed": [0, 1], "state": ["finished", "waiting"]})
