@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 from claims_rules import CLAIMS, ROOT, UNJUDGED, Paper, Rule, read, why_not
-from effects import Effect, chosen, measured
+from effects import Effect, Rows, chosen, measured
 from trials import Trial, digest, passes, stored
 
 import unbraid
@@ -72,8 +72,8 @@ def unfinished(rule: Rule, trial: Trial | None) -> str:
 
 
 def unlearnt(paper: Paper, rule: Rule) -> list[str]:
-    """Gates that the rule's studies have not passed, in words."""
-    gates = [gate for gate in paper.gates if gate.study in rule.study]
+    """Gates that the rule's studies have not passed, in words; those of models that still wait say nothing yet."""
+    gates = [gate for gate in paper.gates if gate.study in rule.study and not any_waits(read_table(gate.study), gate.rows)]
     return [failure for gate in gates if (failure := gate.failure(table([gate.study])))]
 
 
@@ -89,9 +89,14 @@ def all_ended(rule: Rule) -> bool:
     assert rule.measure is not None
     planned = pd.concat([read_table(name) for name in rule.study], ignore_index=True)
     try:
-        return not any(chosen(planned, rows)["state"].isin(NOT_ENDED).any() for rows in rule.measure.groups)
+        return not any(any_waits(planned, rows) for rows in rule.measure.groups)
     except ValueError:  # there are none
         return False
+
+
+def any_waits(planned: pd.DataFrame, rows: Rows) -> bool:
+    """Whether one of these runs waits or is at work."""
+    return bool(chosen(planned, rows)["state"].isin(NOT_ENDED).any())
 
 
 def in_words(rule: Rule) -> str:

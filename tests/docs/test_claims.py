@@ -16,6 +16,7 @@ from unbraid.data import Representation
 from unbraid.metrics import dci_forest, dci_lasso
 
 effects: Any = import_module("effects")
+gates: Any = import_module("gates")
 rules: Any = import_module("claims_rules")
 trials: Any = import_module("trials")
 make_claims: Any = import_module("make_claims")
@@ -453,6 +454,22 @@ def test_a_claim_waits_for_every_run_of_its_own_rows(tmp_path: Path, monkeypatch
         assert not make_claims.all_ended(rule)
     monkeypatch.setattr(make_claims, "read_table", lambda _: runs[runs["family"] != "b"])
     assert not make_claims.all_ended(rule), "it has no runs of one group yet"
+
+
+def test_a_gate_of_models_that_wait_says_nothing_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else claims about a study's VAEs would wait for its other models."""
+    known = {"statistic": "mean", "columns": ["mig.score"], "rows": {"family": "b"}, "at_least": 0.5, "why": "table 1"}
+    paper = written(tmp_path, RULE)
+    (rule,) = paper.claims
+    paper = paper._replace(gates=gates.read_gates([{"study": rule.study[0], **known}], "x.yaml"))
+    runs = pd.DataFrame({"family": ["a", "b", "b"], "state": ["finished", "finished", "waiting"], "mig.score": 0.1})
+    monkeypatch.setattr(make_claims, "read_table", lambda _: runs)
+    assert not make_claims.unlearnt(paper, rule)
+    monkeypatch.setattr(make_claims, "read_table", lambda _: runs[:2])
+    assert len(make_claims.unlearnt(paper, rule)) == 1
+    monkeypatch.setattr(make_claims, "read_table", lambda _: runs[:1])
+    with pytest.raises(ValueError, match="no run has"):
+        make_claims.unlearnt(paper, rule)
 
 
 def test_no_verdict_is_given_before_all_runs_have_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
