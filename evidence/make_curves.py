@@ -25,9 +25,10 @@ POINTS = 25  # of the reconstruction term, each a mean of steps
 
 
 def curves(folder: Path, run: str) -> tuple[pd.Series, pd.Series]:
-    """Reconstruction and the metric of the snapshots of one run, by step."""
+    """Reconstruction, of InfoGAN the distance of made images, and the metric of the snapshots of one run, by step."""
     learning = pd.read_parquet(folder / "runs" / run / "curves.parquet")
-    term = "reconstruction" if "reconstruction" in learning else "group_reconstruction"  # of labelled groups alone
+    # Of labelled groups alone, or of a critic.
+    term = next(name for name in ("reconstruction", "group_reconstruction", "wasserstein") if name in learning)
     learning = learning[["step", term]].dropna()
     learning[term] -= gaussian_constant(folder / "runs" / run)
     steps = learning["step"].max() / POINTS * np.ceil(learning["step"] / learning["step"].max() * POINTS)
