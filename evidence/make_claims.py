@@ -73,7 +73,9 @@ def unfinished(rule: Rule, trial: Trial | None) -> str:
 
 def unlearnt(paper: Paper, rule: Rule) -> list[str]:
     """Gates that the rule's studies have not passed, in words; those of models that still wait say nothing yet."""
-    gates = [gate for gate in paper.gates if gate.study in rule.study and not any_waits(read_table(gate.study), gate.rows)]
+    gates = [
+        gate for gate in paper.gates if gate.study in rule.study and not any_waits(read_table(gate.study), gate.rows)
+    ]
     return [failure for gate in gates if (failure := gate.failure(table([gate.study])))]
 
 
@@ -171,6 +173,9 @@ def gathered(folder: Path) -> pd.DataFrame:
     """Every run of a study, with its scores; with UDR by several rules where its file says how to rank."""
     study = Study.load(folder)
     frame = study.results()
+    for section in ("compositional", "zero_shot"):
+        if getattr(study.config, section):
+            frame = with_unanswered(frame, section)
     if study.config.name in ALL_IMAGES:
         frame = by_all_images(frame, folder)
     if study.config.udr is None:
@@ -196,6 +201,12 @@ def gathered(folder: Path) -> pd.DataFrame:
             latents = column.replace("score", "informative")
             frame[latents] = frame["run"].map(dict(zip(ranking.runs, ranking.informative, strict=True)))
     return frame
+
+
+def with_unanswered(frame: pd.DataFrame, section: str) -> pd.DataFrame:
+    """The table in which runs wait until their models of held-out images have been scored."""
+    answers = frame.filter(regex=rf"^{section}\.").notna().any(axis=1)
+    return frame.assign(state=frame["state"].mask((frame["state"] == "finished") & ~answers, "waiting"))
 
 
 def by_all_images(frame: pd.DataFrame, folder: Path) -> pd.DataFrame:

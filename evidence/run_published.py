@@ -53,13 +53,6 @@ def unfinished(content: dict[str, Any], done: set[Key]) -> dict[str, Any]:
     return content | {"families": entries}
 
 
-def answered(runs: pd.DataFrame, content: dict[str, Any]) -> pd.DataFrame:
-    """The runs without those whose models of held-out images have not been scored yet."""
-    for section in {"compositional", "zero_shot"} & content.keys():
-        runs = runs[runs.filter(regex=rf"^{section}\.").notna().any(axis=1)]
-    return runs
-
-
 def planned_runs(content: dict[str, Any], section: dict[str, Any], seed: int) -> set[Key]:
     """Family, setting and seed of the runs of one entry and seed."""
     with tempfile.TemporaryDirectory() as folder:
@@ -88,12 +81,12 @@ def run_slice(file: Path, folder: Path, seconds: float) -> None:
                 raise SystemExit(STOPPED) from None
 
 
-def hand_over(folder: Path, content: dict[str, Any]) -> None:
+def hand_over(folder: Path) -> None:
     """Gather what has ended, and delete its folders."""
     study = Study.load(folder)
     table = with_earlier(gathered(folder), RESULTS / f"{study.config.name}.csv")
     table.to_csv(RESULTS / f"{study.config.name}.csv", index=False)
-    done = ended(answered(table, content))
+    done = ended(table)
     for run in study.runs():
         if (run.family, run.setting, run.seed) in done:
             shutil.rmtree(folder / "runs" / run.id, ignore_errors=True)
@@ -112,7 +105,7 @@ def main() -> None:
             return
         content = yaml.safe_load((ROOT / "evidence" / "studies" / f"{name}.yaml").read_text(encoding="utf-8"))
         table = RESULTS / f"{content['name']}.csv"
-        content = unfinished(content, ended(answered(pd.read_csv(table), content)) if table.is_file() else set())
+        content = unfinished(content, ended(pd.read_csv(table)) if table.is_file() else set())
         if not content["families"]:
             print(f"{name}: all runs have ended", flush=True)
             continue
@@ -120,7 +113,7 @@ def main() -> None:
         folder.mkdir(parents=True, exist_ok=True)
         print(f"{name}: for {(end - monotonic()) / 60:.0f} minutes", flush=True)
         run_slice(write(content, options.out / f"{content['name']}.yaml"), folder, end - monotonic())
-        hand_over(folder, content)
+        hand_over(folder)
 
 
 if __name__ == "__main__":

@@ -26,12 +26,11 @@ def test_runs_that_have_ended_leave_the_study() -> None:
 
 
 def test_a_run_whose_held_out_models_wait_has_not_ended() -> None:
-    table = pd.DataFrame({"family": "vae", "setting": "steps=30", "seed": [0, 1], "state": "finished"})
-    content = {**STUDY, "zero_shot": {"held_out": "x > 16"}}
-    assert run_published.answered(table, STUDY)["seed"].tolist() == [0, 1]
-    assert run_published.answered(table, content).empty
-    table["zero_shot.lasso.held_out"] = [0.5, None]
-    assert run_published.answered(table, content)["seed"].tolist() == [0]
+    table = pd.DataFrame({"family": "vae", "setting": "steps=30", "seed": [0, 1, 2]})
+    table["state"] = ["finished", "finished", "failed"]
+    assert make_claims.ended(make_claims.with_unanswered(table, "zero_shot")) == {("vae", "steps=30", 2)}
+    table["zero_shot.lasso.gap"] = [0.5, None, None]
+    assert [seed for _, _, seed in sorted(make_claims.ended(make_claims.with_unanswered(table, "zero_shot")))] == [0, 2]
 
 
 def test_a_table_keeps_what_ended_on_an_earlier_machine(tmp_path: Path) -> None:
