@@ -2,9 +2,11 @@
 
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
+import pytest
 
 make_claims: Any = import_module("make_claims")
 run_published: Any = import_module("run_published")
@@ -31,6 +33,18 @@ def test_a_run_whose_held_out_models_wait_has_not_ended() -> None:
     assert make_claims.ended(make_claims.with_unanswered(table, "zero_shot")) == {("vae", "steps=30", 2)}
     table["zero_shot.lasso.gap"] = [0.5, None, None]
     assert [seed for _, _, seed in sorted(make_claims.ended(make_claims.with_unanswered(table, "zero_shot")))] == [0, 2]
+
+
+def test_the_table_of_a_study_has_such_a_run_as_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = pd.DataFrame({"state": ["finished", "finished"], "zero_shot.lasso.gap": [0.5, None]})
+
+    def study(zero_shot: dict[str, str] | None) -> Any:
+        config = SimpleNamespace(name="slices", compositional=None, zero_shot=zero_shot, udr=None)
+        return SimpleNamespace(load=lambda _: SimpleNamespace(config=config, results=lambda: runs))
+
+    for zero_shot, state in ((None, "finished"), ({"held_out": "x > 16"}, "waiting")):
+        monkeypatch.setattr(make_claims, "Study", study(zero_shot))
+        assert make_claims.gathered(Path("study"))["state"].tolist() == ["finished", state]
 
 
 def test_a_table_keeps_what_ended_on_an_earlier_machine(tmp_path: Path) -> None:
