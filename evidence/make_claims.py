@@ -210,7 +210,7 @@ def with_unanswered(frame: pd.DataFrame, section: str) -> pd.DataFrame:
 
 
 def by_all_images(frame: pd.DataFrame, folder: Path) -> pd.DataFrame:
-    """The table with DCI of the codes of all images."""
+    """The table with DCI of the codes of all images, and its errors and completeness by factor."""
     frame = frame.copy()
     columns = [name for name in frame if name.startswith("dci_")]
     metrics = sorted({name.partition(".")[0] for name in columns})
@@ -221,6 +221,10 @@ def by_all_images(frame: pd.DataFrame, folder: Path) -> pd.DataFrame:
         for name in columns:
             metric, _, value = name.partition(".")
             frame.at[row, name] = getattr(card[metric], value)
+        for metric in metrics:
+            for number, factor in enumerate(card.representation.names):
+                frame.loc[row, f"{metric}.errors.{factor}"] = card[metric].errors[number]
+                frame.loc[row, f"{metric}.per_factor.{factor}"] = card[metric].per_factor[number]
     return frame
 
 

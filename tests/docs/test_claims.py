@@ -323,7 +323,7 @@ def test_scores_by_all_images_take_the_place_of_those_by_some(monkeypatch: pytes
             return [0] * len(codes)
 
         def representation(self, n: int) -> Representation:
-            return Representation(codes[:n], factors[:n])
+            return Representation(codes[:n], factors[:n], names=["azimuth", "red", "green"])
 
     monkeypatch.setattr(make_claims.unbraid, "load_run", lambda folder: {Path("study/runs/a"): Run()}[folder])
     columns = ["dci_lasso.nrmse", "dci_forest.nrmse", "dci_forest.disentanglement", "mig.score"]
@@ -334,6 +334,8 @@ def test_scores_by_all_images_take_the_place_of_those_by_some(monkeypatch: pytes
     expected = [400, lasso.nrmse, forest.nrmse, forest.disentanglement, 0.5]
     assert scored.loc[0, ["n_rows", *columns]].tolist() == pytest.approx(expected)
     assert scored.loc[1, columns].isna().all()
+    assert scored.loc[0, "dci_lasso.errors.red"] == pytest.approx(lasso.errors[1])
+    assert scored.loc[0, "dci_forest.per_factor.green"] == pytest.approx(forest.per_factor[2])
 
 
 # ---- trials
