@@ -181,7 +181,7 @@ VERDICTS = {  # what did not come out is said first
     "awaits its trial": "its rule has changed since it was tried on simulated runs",
     "awaits a run": "no run has been made since its rule was committed",
     "not on two cores": "what it would cost stands beside it",
-    "not measured": "no study has measured it under a rule yet; why stands beside it",
+    "not measured": "no study has measured it under a rule yet; the reason stands beside it",
     "no data": "what is missing stands beside it",
 }
 VARIANTS = ("-paper", "-ours")
