@@ -2,16 +2,20 @@
 
 python evidence/join_results.py    after a study has run and its table was gathered by evidence/make_claims.py
 
-Only tables whose runs are all of one commit, without changes, are taken. Where a number lies elsewhere than the
-paper's, what is smaller here stands beside it as the reason; no more is known of the cause than that.
+Only settings whose runs have all ended and are of one commit, without changes, are taken, from the largest study that has
+them. Where a number lies elsewhere than the paper's, what differs here stands beside it as the reason; no more is known
+of the cause than that.
 """
 
 import re
 from collections.abc import Iterator, Mapping
 from datetime import date
+from itertools import product
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
+from make_claims import NOT_ENDED
 from records.check import outside
 from records.files import FOLDER, path_of, read, text_of
 from records.measured import means
@@ -24,7 +28,7 @@ TABLES = FOLDER.parents[1] / "docs" / "reproductions" / "results"
 
 
 class Join(NamedTuple):
-    """Runs of a study that repeat a setting of a paper on a smaller scale."""
+    """Runs of a study that repeat a setting of a paper."""
 
     study: str  # here
     where: Mapping[str, Any]  # columns of its table
@@ -44,7 +48,9 @@ LSBD_MODELS = {
     "ada_ml_vae": "beta=1, epochs=500",
     "quessard": "lambda=0.01, trajectories=3000",
 }
-SMALLER = {
+DIFFERENT = {  # by the first words of a study's name
+    "lsbd-square-64px": "Drawn here by the paper's description, and trained in bfloat16",
+    "lsbd-arrow-64px": "Drawn here by the paper's description, and trained in bfloat16",
     "lsbd-square": "Drawn here, 16 x 16 pixels and 3 000 steps in place of 64 x 64 and the paper's longer training",
     "lsbd-arrow": "Drawn here, 16 x 16 pixels and 4 000 to 8 000 steps in place of 64 x 64 and the paper's longer "
     "training",
@@ -55,15 +61,17 @@ SMALLER = {
 
 
 def joins() -> Iterator[Join]:
-    """All of them; tables that are not there are left out later."""
-    for images in ("square", "arrow", "airplane"):
+    """All of them, of one setting the largest study first; tables that are not there are left out later."""
+    for images, scale in product(("square", "arrow", "airplane"), ("64px", "laptop", "traditional-laptop")):
+        study = f"lsbd-{images}-{scale}"
         for pairs in (0, 256, 512, 768, 1024):
             of_pairs = {"family": "lsbd_vae", "hyper.supervision": "pairs", "hyper.pairs": pairs}
-            yield Join(f"lsbd-{images}-laptop", of_pairs, "lsbd-2022__lsbd_vae", images, f"pairs={pairs}")
+            yield Join(study, of_pairs, "lsbd-2022__lsbd_vae", images, f"pairs={pairs}")
+        of_paths = {"family": "lsbd_vae", "hyper.supervision": "paths"}
+        yield Join(study, of_paths, "lsbd-2022__lsbd_vae", images, "paths=50")
         for family, setting in LSBD_MODELS.items():
             at = {"family": family} | ({"hyper.beta": 5} if family == "beta_vae" else {})
-            for study in (f"lsbd-{images}-laptop", f"lsbd-{images}-traditional-laptop"):
-                yield Join(study, at, f"lsbd-2022__{family}", images, setting)
+            yield Join(study, at, f"lsbd-2022__{family}", images, setting)
     for study, file in (("dci-2018-16px", "teapot"), ("dci-2018-zero-shot-16px", "teapot-zero-shot")):
         yield Join(study, {"family": "pca"}, "dci-2018__pca", file, "")
         yield Join(study, {"family": "vae"}, "dci-2018__vae", file, "beta=1")
@@ -73,9 +81,12 @@ def joins() -> Iterator[Join]:
 
 def measured_of(join: Join, content: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """What was measured of the numbers that the paper reports for this setting, by column."""
-    runs = pd.read_csv(TABLES / f"{join.study}.csv").query("state == 'finished'")
+    runs = pd.read_csv(TABLES / f"{join.study}.csv")
     for column, value in join.where.items():
         runs = runs[runs[column] == value] if column in runs else runs[:0]
+    if runs["state"].isin(NOT_ENDED).any():
+        return {}
+    runs = runs.query("state == 'finished'")
     reported = [score["metric"] for score in content["scores"] if score["setting"] == join.setting]
     columns = [name for name in reported if name in runs and runs[name].notna().any()]
     if runs.empty or not columns or runs["setting"].nunique() > 1:
@@ -118,13 +129,17 @@ def joined(content: dict[str, Any], setting: str, measured: Mapping[str, Any], r
 
 def main() -> None:
     """Write the files that get a number."""
+    done: set[tuple[Path, str]] = set()
     for join in joins():
         path = path_of(FOLDER, join.model, EXTERNAL, join.file)
-        if not (TABLES / f"{join.study}.csv").is_file() or not path.is_file():
+        if not (TABLES / f"{join.study}.csv").is_file() or not path.is_file() or (path, join.setting) in done:
             continue
         content = read(path)
-        reason = f"{next(text for name, text in SMALLER.items() if join.study.startswith(name))}."
-        n_changed = joined(content, join.setting, measured_of(join, content), reason, date.today())
+        measured = measured_of(join, content)
+        if measured:
+            done.add((path, join.setting))
+        reason = f"{next(text for name, text in DIFFERENT.items() if join.study.startswith(name))}."
+        n_changed = joined(content, join.setting, measured, reason, date.today())
         if n_changed:
             check_record(Results, content, path)
             write_text(path, text_of(content))
