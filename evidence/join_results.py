@@ -2,12 +2,11 @@
 
 python evidence/join_results.py    after a study has run and its table was gathered by evidence/make_claims.py
 
-Only settings whose runs have all ended and are of one commit, without changes, are taken, from the largest study that has
-them. Where a number lies elsewhere than the paper's, what differs here stands beside it as the reason; no more is known
-of the cause than that.
+Only settings whose runs have all ended, none of them of changed code, are taken, from the largest study that has them.
+Where a number lies elsewhere than the paper's, what differs here stands beside it as the reason; no more is known of the
+cause than that.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from datetime import date
 from itertools import product
@@ -91,8 +90,8 @@ def measured_of(join: Join, content: Mapping[str, Any]) -> dict[str, dict[str, A
     columns = [name for name in reported if name in runs and runs[name].notna().any()]
     if runs.empty or not columns or runs["setting"].nunique() > 1:
         return {}
-    if not re.fullmatch(COMMIT, "".join(runs["commit"].astype(str).unique())):
-        print(f"{join.study}: left out, its runs are not of one commit without changes")
+    if not runs["commit"].astype(str).str.fullmatch(COMMIT).all():
+        print(f"{join.study}: left out, a run is of changed code, or of an unknown commit")
         return {}
     return means(runs, join.study, columns)
 
