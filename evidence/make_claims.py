@@ -26,7 +26,9 @@ from unbraid.studies.study_ranking import candidates_of, ranking_options
 RESULTS = ROOT / "docs" / "reproductions" / "results"
 FILE = ROOT / "evidence" / "claims.json"
 PAPER = {"compare": "same-hyperparameters", "alpha": "cv", "informative": "kl"}  # the rule of Duan et al.
-NOT_ENDED = ("waiting", "running")
+UNSCORED = ("waiting", "running")
+HELD_OUT_WAITS = "held-out models wait"  # of a run whose own model is scored, and not yet those of held-out images
+NOT_ENDED = (*UNSCORED, HELD_OUT_WAITS)
 ALL_IMAGES = ("dci-2018-16px",)  # studies that are scored on all images, as in the paper; others on 10 000
 Key: TypeAlias = tuple[str, str, int]  # family, setting and seed of a run
 UNITS_IN_WORDS = {"family": "families"}
@@ -74,7 +76,9 @@ def unfinished(rule: Rule, trial: Trial | None) -> str:
 def unlearnt(paper: Paper, rule: Rule) -> list[str]:
     """Gates that the rule's studies have not passed, in words; those of models that still wait say nothing yet."""
     gates = [
-        gate for gate in paper.gates if gate.study in rule.study and not any_waits(read_table(gate.study), gate.rows)
+        gate
+        for gate in paper.gates
+        if gate.study in rule.study and not any_waits(read_table(gate.study), gate.rows, gate.columns)
     ]
     return [failure for gate in gates if (failure := gate.failure(table([gate.study])))]
 
@@ -91,14 +95,16 @@ def all_ended(rule: Rule) -> bool:
     assert rule.measure is not None
     planned = pd.concat([read_table(name) for name in rule.study], ignore_index=True)
     try:
-        return not any(any_waits(planned, rows) for rows in rule.measure.groups)
+        return not any(any_waits(planned, rows, rule.measure.all_columns) for rows in rule.measure.groups)
     except ValueError:  # there are none
         return False
 
 
-def any_waits(planned: pd.DataFrame, rows: Rows) -> bool:
-    """Whether one of these runs waits or is at work."""
-    return bool(chosen(planned, rows)["state"].isin(NOT_ENDED).any())
+def any_waits(planned: pd.DataFrame, rows: Rows, columns: Sequence[str]) -> bool:
+    """Whether one of these runs waits or is at work, or has not all of these columns until its held-out models end."""
+    runs = chosen(planned, rows)
+    unanswered = (runs["state"] == HELD_OUT_WAITS) & runs.reindex(columns=columns).isna().any(axis=1)
+    return bool((runs["state"].isin(UNSCORED) | unanswered).any())
 
 
 def in_words(rule: Rule) -> str:
@@ -145,9 +151,9 @@ def of_rows(rows: Any) -> str:
 
 
 def table(studies: Sequence[str]) -> pd.DataFrame:
-    """The runs of studies that have ended, with the ELBO in nats where both of its terms are there."""
+    """The runs of studies whose own models have ended, with the ELBO in nats where both of its terms are there."""
     runs = pd.concat([read_table(name) for name in studies], ignore_index=True)
-    runs = runs[~runs["state"].isin(NOT_ENDED)].reset_index(drop=True)
+    runs = runs[~runs["state"].isin(UNSCORED)].reset_index(drop=True)
     kl = next((name for name in ("elbo_terms.kl", "train.kl") if name in runs), None)
     if kl is None or "train.reconstruction" not in runs:
         return runs
@@ -204,9 +210,9 @@ def gathered(folder: Path) -> pd.DataFrame:
 
 
 def with_unanswered(frame: pd.DataFrame, section: str) -> pd.DataFrame:
-    """The table in which runs wait until their models of held-out images have been scored."""
+    """The table in which runs have not ended until their models of held-out images have been scored."""
     answers = frame.filter(regex=rf"^{section}\.").notna().any(axis=1)
-    return frame.assign(state=frame["state"].mask((frame["state"] == "finished") & ~answers, "waiting"))
+    return frame.assign(state=frame["state"].mask((frame["state"] == "finished") & ~answers, HELD_OUT_WAITS))
 
 
 def by_all_images(frame: pd.DataFrame, folder: Path) -> pd.DataFrame:

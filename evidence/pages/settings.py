@@ -18,7 +18,7 @@ FURTHER = (  # beside headlines
 def of_settings(study: str) -> str:
     """A row for each setting: the mean and standard deviation over its finished runs, for each metric."""
     runs = pd.read_csv(RESULTS / f"{study}.csv")
-    runs = with_brief_settings(runs[runs["state"] == "finished"])
+    runs = with_brief_settings(runs[runs["state"].isin(["finished", "held-out models wait"])])
     known = [name for name in agreement_columns(runs) if not name.startswith("hyper.")]
     shown = [name for name in known if not name.startswith("compositional.") or name.endswith(".both")]
     shown += [name for name in FURTHER if name in runs]

@@ -458,6 +458,19 @@ def test_a_claim_waits_for_every_run_of_its_own_rows(tmp_path: Path, monkeypatch
     assert not make_claims.all_ended(rule), "it has no runs of one group yet"
 
 
+def test_a_claim_waits_for_held_out_models_only_where_it_needs_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = pd.DataFrame({"family": ["a", "b"], "mig.score": [0.2, 0.1], "compositional.mlp.both": [0.5, None]})
+    runs["state"] = ["finished", make_claims.HELD_OUT_WAITS]
+    monkeypatch.setattr(make_claims, "read_table", lambda _: runs)
+    assert len(make_claims.table(["x"])) == 2
+    for column, ended in (("mig.score", True), ("compositional.mlp.both", False), ("compositional.lost", False)):
+        known = {"kind": "difference", "x": column, "rows": A, "less": B}
+        (rule,) = written(tmp_path, RULE | {"measure": known, "unit": "seed", "spread": 1}).claims
+        assert make_claims.all_ended(rule) is ended, column
+
+
 def test_a_gate_of_models_that_wait_says_nothing_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else claims about a study's VAEs would wait for its other models."""
     known = {"statistic": "mean", "columns": ["mig.score"], "rows": {"family": "b"}, "at_least": 0.5, "why": "table 1"}

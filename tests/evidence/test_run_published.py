@@ -35,14 +35,14 @@ def test_a_run_whose_held_out_models_wait_has_not_ended() -> None:
     assert [seed for _, _, seed in sorted(make_claims.ended(make_claims.with_unanswered(table, "zero_shot")))] == [0, 2]
 
 
-def test_the_table_of_a_study_has_such_a_run_as_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_table_of_a_study_tells_such_a_run_from_those_that_have_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = pd.DataFrame({"state": ["finished", "finished"], "zero_shot.lasso.gap": [0.5, None]})
 
     def study(zero_shot: dict[str, str] | None) -> Any:
         config = SimpleNamespace(name="slices", compositional=None, zero_shot=zero_shot, udr=None)
         return SimpleNamespace(load=lambda _: SimpleNamespace(config=config, results=lambda: runs))
 
-    for zero_shot, state in ((None, "finished"), ({"held_out": "x > 16"}, "waiting")):
+    for zero_shot, state in ((None, "finished"), ({"held_out": "x > 16"}, make_claims.HELD_OUT_WAITS)):
         monkeypatch.setattr(make_claims, "Study", study(zero_shot))
         assert make_claims.gathered(Path("study"))["state"].tolist() == ["finished", state]
 
