@@ -86,9 +86,8 @@ def measured_of(join: Join, content: Mapping[str, Any]) -> dict[str, dict[str, A
     if runs["state"].isin(NOT_ENDED).any():
         return {}
     runs = runs.query("state == 'finished'")
-    runs = runs.assign(
-        setting=runs["setting"].str.replace(r"steps=\d+", "", regex=True)
-    )  # until a seed's curve is flat
+    # A seed that has not fitted by then may be trained for more steps than the others of its setting.
+    runs = runs.assign(setting=runs["setting"].str.replace(r"steps=\d+", "", regex=True))
     reported = [score["metric"] for score in content["scores"] if score["setting"] == join.setting]
     columns = [name for name in reported if name in runs and runs[name].notna().any()]
     if runs.empty or not columns or runs["setting"].nunique() > 1:
