@@ -147,10 +147,10 @@ PLAYERS: dict[str, list[tuple[Any, ...]]] = {
 def test_presets_are_the_published_grids(family: str) -> None:
     found = {name: [dict(settings) for settings in grid] for name, grid in FAMILIES[family].presets.items()}
     # UDR's models are the checkpoints of disentanglement_lib (section 5), LSBD's baselines were trained with it
-    # (section 6); its layers are TensorFlow's, with the default initialiser.
-    of_library = {UDR} if family in ("delta_vae", "lsbd_vae") else {UDR, "lsbd"}
+    # (section 6), LSBD-VAE with Keras: the layers of both are TensorFlow's, with the default initialiser.
+    glorot = {"initialisation": "glorot"}
     expected = {
-        name: [{**settings, **({"initialisation": "glorot"} if name in of_library else {})} for settings in grid]
+        name: [{**settings, **(glorot if name.startswith((UDR, "lsbd")) else {})} for settings in grid]
         for name, grid in PRESETS.get(family, {}).items()
     }
     assert found == expected

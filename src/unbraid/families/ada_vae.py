@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from unbraid.data import Space, weak_pairs
-from unbraid.families.common import COMMON, DISENTANGLEMENT_LIB, reconstruction_term
+from unbraid.families.common import COMMON, GLOROT, reconstruction_term
 from unbraid.families.family import (
     Batch,
     Context,
@@ -141,7 +141,7 @@ ADA_GVAE = Family(
         "The two images of a pair differ in some factors. A latent counts as shared when the divergence of the "
         "two posteriors is below the middle between the smallest and the largest of all latents.",
     ),
-    presets={"lsbd": ({**DISENTANGLEMENT_LIB, "latents": 4, "changed": 2},)},
+    presets={"lsbd": ({**GLOROT, "latents": 4, "changed": 2},)},
     notes=(
         "batch_size counts images: 64 are 32 pairs. In disentanglement_lib it counts pairs, so its 64 are 128 here.",
         "The published training draws pairs without end; here a run has as many as `pairs` says, over and over.",

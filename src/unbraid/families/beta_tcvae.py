@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast
 import torch
 from torch import Tensor, nn
 
-from unbraid.families.common import COMMON, DISENTANGLEMENT_LIB, IMAGES, NOISE
+from unbraid.families.common import COMMON, GLOROT, IMAGES, NOISE
 from unbraid.families.divergences import log_standard_normal
 from unbraid.families.family import (
     Batch,
@@ -297,7 +297,7 @@ BETA_TCVAE = Family(
         "each $p(z_j)$ as a normalizing flow.",
     ),
     diverges_when_stacked=_strays,
-    presets={"udr": tuple({**DISENTANGLEMENT_LIB, "beta": float(beta)} for beta in (1, 2, 4, 6, 8, 10))},
+    presets={"udr": tuple({**GLOROT, "beta": float(beta)} for beta in (1, 2, 4, 6, 8, 10))},
     notes=(
         "Curves of the three parts are the estimator's: compare them between runs of equal batch and data sizes only.",
     ),

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from unbraid.families.common import DISENTANGLEMENT_LIB
+from unbraid.families.common import GLOROT
 from unbraid.families.divergences import gaussian_kl
 from unbraid.families.family import Batch, Context, Hyper, Hyperparameter, LossOutput
 from unbraid.families.vae import outputs_and_reconstruction, vae_family
@@ -55,7 +55,7 @@ CCI_VAE = vae_family(
         "The capacity $C$ rises in a straight line from 0 to `c_max` over `capacity_steps` steps.",
     ),
     presets={
-        "udr": tuple({**DISENTANGLEMENT_LIB, "c_max": float(c_max)} for c_max in (5, 10, 25, 50, 75, 100)),
-        "lsbd": ({**DISENTANGLEMENT_LIB, "latents": 4, "c_max": 15.0, "capacity_steps": 3500},),
+        "udr": tuple({**GLOROT, "c_max": float(c_max)} for c_max in (5, 10, 25, 50, 75, 100)),
+        "lsbd": ({**GLOROT, "latents": 4, "c_max": 15.0, "capacity_steps": 3500},),
     },
 )

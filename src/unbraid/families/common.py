@@ -39,9 +39,9 @@ COMMON: Mapping[str, Hyperparameter] = MappingProxyType(
     }
 )
 
-# Of the presets "udr" and "lsbd": UDR judged the checkpoints of disentanglement_lib, and LSBD trained its baselines
-# with that code. Its architectures give `tf.layers` no initialiser, so the layers got TensorFlow 1's default.
-DISENTANGLEMENT_LIB: Mapping[str, Value] = MappingProxyType({"initialisation": "glorot"})
+# Of the presets "udr" and "lsbd*": UDR judged the checkpoints of disentanglement_lib, and LSBD trained its baselines
+# with that code, LSBD-VAE with Keras. Both give their layers no initialiser, so they got TensorFlow's default.
+GLOROT: Mapping[str, Value] = MappingProxyType({"initialisation": "glorot"})
 
 
 def decode_plain(modules: nn.ModuleDict, codes: Tensor, settings: Settings) -> Tensor:

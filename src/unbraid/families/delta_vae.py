@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from unbraid.data import Space
-from unbraid.families.common import COMMON, in_half_precision, reconstruction_term
+from unbraid.families.common import COMMON, GLOROT, in_half_precision, reconstruction_term
 from unbraid.families.divergences import gaussian_kl
 from unbraid.families.family import (
     Batch,
@@ -237,8 +237,8 @@ DELTA_VAE = Family(
     facts=latent_facts,
     parts=circle_parts,
     presets={
-        "lsbd": ({"circles": 2, "euclidean": 0},),
-        "lsbd_objects": ({"circles": 1, "euclidean": IDENTITIES, "log_t_high": -5.0},),
+        "lsbd": ({**GLOROT, "circles": 2, "euclidean": 0},),
+        "lsbd_objects": ({**GLOROT, "circles": 1, "euclidean": IDENTITIES, "log_t_high": -5.0},),
     },
     notes=("Codes are the locations, two per circle, then the means; there are no log-variances.",),
 )

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from unbraid.families.common import DISENTANGLEMENT_LIB
+from unbraid.families.common import GLOROT
 from unbraid.families.family import Batch, Context, Hyper, Hyperparameter, LossOutput
 from unbraid.families.vae import beta_vae, outputs_and_reconstruction, vae_family
 
@@ -58,8 +58,8 @@ DIP_VAE_I = vae_family(
         r"$\mathrm{Cov}[\mu]$ is the covariance of the posterior means over the batch.",
     ),
     presets={
-        "udr": tuple({**DISENTANGLEMENT_LIB, "lambda_od": od, "lambda_d": 10 * od} for od in UDR_LAMBDAS),
-        "lsbd": ({**DISENTANGLEMENT_LIB, "latents": 4, "lambda_od": 1.0, "lambda_d": 10.0},),
+        "udr": tuple({**GLOROT, "lambda_od": od, "lambda_d": 10 * od} for od in UDR_LAMBDAS),
+        "lsbd": ({**GLOROT, "latents": 4, "lambda_od": 1.0, "lambda_d": 10.0},),
     },
 )
 
@@ -76,7 +76,7 @@ DIP_VAE_II = vae_family(
         "The covariance is that of the aggregate posterior.",
     ),
     presets={
-        "udr": tuple({**DISENTANGLEMENT_LIB, "lambda_od": od, "lambda_d": od} for od in UDR_LAMBDAS),
-        "lsbd": ({**DISENTANGLEMENT_LIB, "latents": 4, "lambda_od": 1.0, "lambda_d": 1.0},),
+        "udr": tuple({**GLOROT, "lambda_od": od, "lambda_d": od} for od in UDR_LAMBDAS),
+        "lsbd": ({**GLOROT, "latents": 4, "lambda_od": 1.0, "lambda_d": 1.0},),
     },
 )

@@ -4,7 +4,7 @@ from typing import Any, cast
 
 from torch import Tensor, nn
 
-from unbraid.families.common import COMMON, DISENTANGLEMENT_LIB, IMAGES, NOISE, discriminator_loss
+from unbraid.families.common import COMMON, GLOROT, IMAGES, NOISE, discriminator_loss
 from unbraid.families.family import (
     Adam,
     Batch,
@@ -125,7 +125,7 @@ FACTOR_VAE = Family(
         "each on its own, over the batch.",
     ),
     presets={
-        "udr": tuple({**DISENTANGLEMENT_LIB, "gamma": float(gamma)} for gamma in (10, 20, 30, 40, 50, 100)),
-        "lsbd": ({**DISENTANGLEMENT_LIB, "latents": 4, "gamma": 1.0},),
+        "udr": tuple({**GLOROT, "gamma": float(gamma)} for gamma in (10, 20, 30, 40, 50, 100)),
+        "lsbd": ({**GLOROT, "latents": 4, "gamma": 1.0},),
     },
 )

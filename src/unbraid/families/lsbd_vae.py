@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from unbraid.data import FactorSpace, Series, Space, labelled_pairs, turntables, walks
-from unbraid.families.common import always, reconstruction_term
+from unbraid.families.common import GLOROT, always, reconstruction_term
 from unbraid.families.delta_vae import (
     CIRCULAR,
     IDENTITIES,
@@ -221,9 +221,11 @@ LSBD_VAE = Family(
     facts=subgroup_facts,
     parts=circle_parts,
     presets={
-        "lsbd_pairs": tuple({"pairs": pairs} for pairs in range(0, 2049, 256)),
-        "lsbd_paths": ({"supervision": "paths"},),
-        "lsbd_objects": ({"supervision": "turntables", "gamma": 1.0, "euclidean": IDENTITIES, "log_t_high": -5.0},),
+        "lsbd_pairs": tuple({**GLOROT, "pairs": pairs} for pairs in range(0, 2049, 256)),
+        "lsbd_paths": ({**GLOROT, "supervision": "paths"},),
+        "lsbd_objects": (
+            {**GLOROT, "supervision": "turntables", "gamma": 1.0, "euclidean": IDENTITIES, "log_t_high": -5.0},
+        ),
     },
     notes=(
         "An epoch is a pass over all groups and one over the images of none (all images, with paths), each with Adam's "

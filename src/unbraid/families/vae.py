@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, cast
 import torch
 from torch import Tensor, nn
 
-from unbraid.families.common import COMMON, DISENTANGLEMENT_LIB, IMAGES, NOISE, reconstruction_term
+from unbraid.families.common import COMMON, GLOROT, IMAGES, NOISE, reconstruction_term
 from unbraid.families.divergences import gaussian_kl
 from unbraid.families.family import (
     Batch,
@@ -150,7 +150,7 @@ VAE = vae_family(
         r"-\mathbb{E}_{q(z|x)} \log p(x|z) + \sum_j \mathrm{KL}_j",
         "",
     ),
-    presets={"dci": (DCI,), "lsbd": ({**DISENTANGLEMENT_LIB, "latents": 4},)},
+    presets={"dci": (DCI,), "lsbd": ({**GLOROT, "latents": 4},)},
 )
 
 BETA_VAE = vae_family(
@@ -164,8 +164,8 @@ BETA_VAE = vae_family(
         r"$\beta > 1$ presses on the capacity of all latents alike.",
     ),
     presets={
-        "udr": tuple({**DISENTANGLEMENT_LIB, "beta": float(beta)} for beta in (1, 2, 4, 6, 8, 16)),
+        "udr": tuple({**GLOROT, "beta": float(beta)} for beta in (1, 2, 4, 6, 8, 16)),
         "dci": ({**DCI, "beta": 6.0},),
-        "lsbd": ({**DISENTANGLEMENT_LIB, "latents": 4, "beta": 5.0},),
+        "lsbd": ({**GLOROT, "latents": 4, "beta": 5.0},),
     },
 )
