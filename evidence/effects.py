@@ -73,17 +73,27 @@ def measured(measure: Measure, frame: pd.DataFrame) -> Effect:
 # ---- units
 
 
-def chosen(frame: pd.DataFrame, rows: Rows) -> pd.DataFrame:
-    """The rows that have these values.
+def matches(frame: pd.DataFrame, rows: Rows) -> BoolArray:
+    """Which rows have these values.
 
     Raises:
-        ValueError: there are none.
+        ValueError: a column is not there.
     """
     keep = np.ones(len(frame), bool)
     for column, value in rows.items():
         if column not in frame:
             raise ValueError(f"no column {column!r}")
         keep &= frame[column].isin(value if isinstance(value, list) else [value]).to_numpy()
+    return keep
+
+
+def chosen(frame: pd.DataFrame, rows: Rows) -> pd.DataFrame:
+    """The rows that have these values.
+
+    Raises:
+        ValueError: there are none.
+    """
+    keep = matches(frame, rows)
     if not keep.any():
         raise ValueError(f"no run has {dict(rows)}")
     return frame[keep].reset_index(drop=True)

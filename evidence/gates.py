@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from effects import chosen
+from effects import matches
 
 STATISTICS = {
     "mean": "mean {}",
@@ -32,10 +32,10 @@ class Gate:
     at_most: float | None = None
 
     def value(self, runs: pd.DataFrame) -> float:
-        """The statistic on the runs of its study; NaN where none has the columns."""
+        """The statistic on the runs of its study; NaN where none of these rows has the columns."""
         if not set(self.columns) <= set(runs.columns):
             return float("nan")
-        values = chosen(runs, self.rows)[list(self.columns)]
+        values = runs.loc[matches(runs, self.rows), list(self.columns)]
         if self.statistic == "agreement":
             ranked = values.corr("spearman")
             return float(np.mean([ranked.loc[x, y] for x, y in combinations(self.columns, 2)]))
