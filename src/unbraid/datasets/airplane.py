@@ -7,7 +7,7 @@ import numpy as np
 from unbraid.data import FactorSpace
 from unbraid.data.image_dataset import ReadingProgress
 from unbraid.datasets.airplanes import ELEVATION, airplane_mesh
-from unbraid.datasets.arrow import saturated_colours
+from unbraid.datasets.arrow import hue_circle
 from unbraid.datasets.rendering.raster import orbit, render
 from unbraid.datasets.rendering.renderer import MILD, SAMPLES, Composed
 
@@ -30,4 +30,4 @@ def open_airplane(root: Path, *, progress: ReadingProgress | None = None) -> Com
     """
     views = orbit(np.arange(64) / 64, ELEVATION / 360)
     layers = render(airplane_mesh(0, NUMBER), views, scene=MILD, samples=SAMPLES)
-    return Composed(SPACE, layers, (saturated_colours(64) / 255, np.array([TRIM])))
+    return Composed(SPACE, layers, (hue_circle(64) / 255, np.array([TRIM])))

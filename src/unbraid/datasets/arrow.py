@@ -14,19 +14,21 @@ from unbraid.data.image_dataset import ImageShape, check_index
 
 SIZE = 64
 
-# Half of the arrow that points to the right: (right, up) in pixels from the centre of the image. Nothing is
-# further out than 26, so that no rotation clips it.
-_SHAFT = (-24.0, 4.0, 5.25)  # from, to, half its thickness
-_HEAD = (4.0, 25.0, 15.5)  # from, tip, half its width
+# The arrow and the colours of the paper's figure 3, measured: half of the arrow that points to the right, in pixels
+# from the centre of the image. Nothing is further out than 26, so that no rotation clips it.
+_SHAFT = (-25.0, 5.0)  # from, half its thickness
+_HEAD = (12.4, 24.4, 21.0)  # two diagonal bars: where their back and front meet the axis, half the width
+_BACKGROUND, _DARKEST, _BRIGHTEST = 22, 43, 199  # grey, and the least and largest channel of each hue
 
 
 @dataclass(frozen=True)
 class Arrow:
     """After the Arrow of LSBD (Tonnaer et al. 2022, appendix E), 64 x 64 x 3.
 
-    Rotation k turns the arrow anticlockwise by k / rotations of a turn, from pointing right; hue k is the fully
-    saturated colour at k / hues of the circle, from red. The coordinates are turned and not the pixels, so that
-    every step is the same rotation: a quarter turn of the arrow is exactly a quarter turn of the image.
+    Rotation k turns the arrow anticlockwise by k / rotations of a turn, from pointing right; hue k is the colour at
+    k / hues of the circle, from red, with saturation and value .78 as in the paper's figure 3. The coordinates are
+    turned and not the pixels, so that every step is the same rotation: a quarter turn of the arrow is exactly a
+    quarter turn of the image.
 
     Args:
         hues: how many, evenly around the circle of hues, 2 to 256.
@@ -61,26 +63,27 @@ class Arrow:
     def images(self, index: IntArray) -> UInt8Array:
         hue, rotation = np.divmod(check_index(index, len(self)), self.rotations)
         images = np.empty((len(hue), SIZE, SIZE, 3), dtype=np.uint8)
-        _paint(_masks(self.rotations, 4 if self.antialias else 1), saturated_colours(self.hues), rotation, hue, images)
+        masks = _masks(self.rotations, 4 if self.antialias else 1)
+        _paint(masks, hue_circle(self.hues, _DARKEST, _BRIGHTEST), rotation, hue, images)
         return images
 
 
-def saturated_colours(n: int) -> UInt8Array:
-    """(n, 3) red, green, blue: n hues in equal steps around the circle from red, full saturation and value."""
+def hue_circle(n: int, least: int = 0, most: int = 255) -> UInt8Array:
+    """(n, 3) red, green, blue: n hues in equal steps around the circle from red, between these two channels."""
     sixths = 6 * np.arange(n)[:, None] / n
     distance = np.abs((sixths - [0, 2, 4] + 3) % 6 - 3)  # from pure red, green and blue, in sixths of a turn
-    return np.floor(255 * np.clip(2 - distance, 0, 1) + 0.5).astype(np.uint8)
+    return np.floor(least + (most - least) * np.clip(2 - distance, 0, 1) + 0.5).astype(np.uint8)
 
 
 @numba.njit(cache=True)
 def _paint(masks: UInt8Array, colours: UInt8Array, mask: IntArray, colour: IntArray, out: Any) -> None:
     for i in range(len(mask)):
-        shades = (np.arange(256).reshape(256, 1) * colours[colour[i]] + 127) // 255
+        cover = np.arange(256).reshape(256, 1)
+        shades = (cover * colours[colour[i]] + (255 - cover) * _BACKGROUND + 127) // 255
         for row in range(SIZE):
             for column in range(SIZE):
-                cover = masks[mask[i], row, column]
                 for channel in range(3):
-                    out[i, row, column, channel] = shades[cover, channel]
+                    out[i, row, column, channel] = shades[masks[mask[i], row, column], channel]
 
 
 @lru_cache(maxsize=4)
@@ -101,9 +104,9 @@ def _masks(rotations: int, samples: int) -> UInt8Array:
 
 
 def _inside(along: FloatArray, across: FloatArray) -> BoolArray:
-    back, joint, thickness = _SHAFT
-    base, tip, width = _HEAD
+    end, thickness = _SHAFT
+    back, front, width = _HEAD
     across = np.abs(across)
-    shaft = (along >= back) & (along <= joint) & (across <= thickness)
-    head = (along >= base) & (across <= width * (tip - along) / (tip - base))
+    shaft = (along >= end) & (along <= back) & (across <= thickness)
+    head = (along + across >= back) & (along + across <= front) & (across <= width)
     return shaft | head

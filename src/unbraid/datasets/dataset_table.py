@@ -115,7 +115,7 @@ DATASETS: Table[Dataset] = Table(
             on_demand(Arrow),
             title="An arrow that turns and changes its hue",
             space=Arrow().space,
-            source="follows Arrow of LSBD (Tonnaer et al. 2022, appendix E), with an arrow of our own",
+            source="follows Arrow of LSBD (Tonnaer et al. 2022, appendix E), with arrow and colours as in its figure 3",
             cites=("tonnaer2022quantifying",),
         ),
         "airplane": DRAWN(

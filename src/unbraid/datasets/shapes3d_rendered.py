@@ -8,7 +8,7 @@ import numpy as np
 from unbraid.base.types import UInt8Array
 from unbraid.data import FactorSpace
 from unbraid.data.image_dataset import ReadingProgress
-from unbraid.datasets.arrow import saturated_colours
+from unbraid.datasets.arrow import hue_circle
 from unbraid.datasets.image_store import Content, cache_folder, cached
 from unbraid.datasets.rendering.renderer import Composed
 from unbraid.datasets.rendering.room import SHAPES, room_layers
@@ -54,7 +54,7 @@ def open_shapes3d_rendered(root: Path, *, progress: ReadingProgress | None = Non
 
     stored = cached(cache_folder(root, "shapes3d_rendered", VERSION), content, progress)
     layers = np.ascontiguousarray(stored.images(np.arange(len(GEOMETRY))).transpose(0, 3, 1, 2))
-    colours = saturated_colours(10) / 255
+    colours = hue_circle(10) / 255
     return Composed(SPACE, layers, (colours, colours, colours))
 
 
