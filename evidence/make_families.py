@@ -19,11 +19,13 @@ from unbraid.show import plot_traversals
 
 FOLDER = Path(__file__).parents[1] / "docs" / "images" / "families"
 DATASET = {"name": "arrow", "shrink": 2}
-STEPS, CODES = 600, 4
-SMALL: dict[str, Any] = {"network": "dense", "learning_rate": 2e-3, "latents": 4}
+STEPS, CODES = 1500, 4
+SMALL: dict[str, Any] = {"network": "dense", "learning_rate": 2e-3, "latents": 4, "reconstruction_weight": 4}
 # What a family asks for beyond that, or cannot take.
 OWN: dict[str, dict[str, Any]] = {
     "factor_vae": {"discriminator_width": 128, "discriminator_depth": 3},
+    "qlae": {"weight_decay": 0.001, "learning_rate": 5e-4},
+    "qvae": {"learning_rate": 1e-3},
     "cci_vae": {"c_max": 12.0, "capacity_steps": 500.0, "gamma": 30.0},
 }
 
