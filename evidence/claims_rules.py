@@ -165,20 +165,27 @@ def _as_results_have_it(column: Any) -> Any:
 # ---- which came first
 
 
-def why_not(rule: Rule, runs: pd.DataFrame, tried_again: bool = False) -> str:
+def why_not(rule: Rule, runs: pd.DataFrame, tried_again: bool = False, other: str = "") -> str:
     """Why these runs cannot decide about a rule; empty where they can.
 
     Commits before November 28, 2026 have rules without a trial. Their runs decide as long as the first trial stands.
+    `other`, "rows" or "less", is the group that these runs are compared with. Their commit may have named other runs
+    for it: those that replace them are held against their own commit.
     """
-    known = rule_text(rule.file)[rule.id]
+    known = _but(rule_text(rule.file)[rule.id], other)
     plain = {**known, **dict.fromkeys(PLANTED)}
     allowed = [known] if tried_again else [known, plain]
     for commit in sorted(set(runs["commit"].fillna("").astype(str))) if "commit" in runs else [""]:
         if not re.fullmatch("[0-9a-f]{40}", commit):
             return "made before its rule, or at no clean commit"
-        if not any(text in allowed for text in _rules_of(commit, rule.file)):
+        if not any(_but(text, other) in allowed for text in _rules_of(commit, rule.file)):
             return f"made at {commit[:7]}, before its rule"
     return ""
+
+
+def _but(text: dict[str, Any], group: str) -> dict[str, Any]:
+    """What decides, without the runs of this group."""
+    return {**text, "measure": {name: value for name, value in (text["measure"] or {}).items() if name != group}}
 
 
 def _deciding(text: str) -> dict[str, dict[str, Any]]:

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 from claims_rules import CLAIMS, ROOT, UNJUDGED, Paper, Rule, read, why_not
-from effects import Effect, Rows, chosen, measured
+from effects import Effect, Rows, chosen, matches, measured
 from trials import Trial, digest, passes, stored
 
 import unbraid
@@ -53,7 +53,7 @@ def judged(paper: Paper, rule: Rule, trial: Trial | None) -> dict[str, Any]:
         return {**row, "verdict": "awaits a run", "why": "; ".join([reason, *pilot_failures(paper, rule)])}
     if failures := unlearnt(paper, rule):
         return {**row, "verdict": "not judged", "why": "these models have not learnt: " + "; ".join(failures)}
-    runs = table(rule.study)
+    runs = looked_at(rule)
     effect = measured(rule.measure, runs)
     row |= {**rounded(effect), "commits": sorted(set(runs["commit"].astype(str))), "hours": hours(runs)}
     return {**row, "verdict": "" if observed else rule.verdict(effect)}
@@ -65,12 +65,22 @@ def unfinished(rule: Rule, trial: Trial | None) -> str:
     for name in rule.study:
         if not (RESULTS / f"{name}.csv").is_file():
             return f"{name} has not run"
-    if trial and (reason := why_not(rule, table(rule.study), trial.get("again", False))):
-        return reason
+    groups = rule.measure.groups
+    for group, other in zip(groups, ("less", "rows") if len(groups) == 2 else ("",), strict=True):
+        runs = table(rule.study)
+        if trial and (reason := why_not(rule, runs[matches(runs, group)], trial.get("again", False), other)):
+            return reason
     if not all_ended(rule):
         return f"not all runs have ended of {' and '.join(of_rows(rows) for rows in rule.measure.groups if rows)}"
     missing = [name for name in rule.measure.all_columns if name not in table(rule.study)]
     return f"no run has {', '.join(missing)}" if missing else ""
+
+
+def looked_at(rule: Rule) -> pd.DataFrame:
+    """The runs of its studies that the rule compares."""
+    assert rule.measure is not None
+    runs = table(rule.study)
+    return runs[np.any([matches(runs, rows) for rows in rule.measure.groups], axis=0)].reset_index(drop=True)
 
 
 def unlearnt(paper: Paper, rule: Rule) -> list[str]:

@@ -282,6 +282,28 @@ def test_runs_decide_only_about_a_rule_that_their_own_commit_has(
     assert rules.why_not(rule, pd.DataFrame({"x": [1]}))
 
 
+def test_a_group_may_be_replaced_by_runs_made_later_and_what_it_is_compared_with_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def compared(model: str, less: str, x: str = "mig.score") -> dict[str, Any]:
+        measure = {"kind": "difference", "x": x, "rows": {"family": model}, "less": {"family": less}}
+        return RULE | {"measure": measure, "spread": 0.1}
+
+    claims = {"a": compared("old", "vae"), "b": compared("new", "vae"), "c": compared("old", "vae", "sap.score")}
+    (rule,) = written(tmp_path, claims["b"]).claims
+    texts = {name: rules._deciding(yaml.safe_dump({"claims": [claim]})) for name, claim in claims.items()}
+    monkeypatch.setattr(rules, "rule_text", lambda _: texts["b"])
+    monkeypatch.setattr(rules, "_rules_of", lambda commit, _: list(texts[commit[0]].values()))
+
+    def reason(commit: str, other: str) -> str:
+        return rules.why_not(rule, pd.DataFrame({"commit": [commit * 40]}), True, other)
+
+    assert reason("a", "rows") == "", "VAEs from before the new models were named"
+    assert reason("a", "less") == "made at aaaaaaa, before its rule", "models that the rule does not name any more"
+    assert reason("b", "less") == reason("b", "rows") == ""
+    assert reason("c", "rows") == "made at ccccccc, before its rule", "another metric"
+
+
 def kept(name: str) -> dict[tuple[str, str], Any]:
     rows = json.loads((rules.ROOT / "evidence" / "claims.json").read_text(encoding="utf-8"))[name]
     return {(row["file"], row["id"]): row for row in rows}
