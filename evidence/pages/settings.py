@@ -1,6 +1,7 @@
 """What every setting of a study scores, from its table in docs/reproductions/results."""
 
 import re
+from textwrap import fill
 
 import pandas as pd
 
@@ -28,11 +29,10 @@ def of_settings(study: str) -> str:
     ]
     head = " | ".join(["family", "setting", "runs", *(name.removesuffix(".score") for name in shown)])
     commits = ", ".join(f"`{each[:8]}`" for each in dict.fromkeys(runs["commit"].astype(str)))
-    note = (
-        f"Means (standard deviations) over {len(runs)} runs; [every run](results/{study}.csv).\n"
-        f"Code of commit {commits}; {runs['seconds'].median() * len(runs) / 3600:.1f} core hours of training."
-    )
-    return f"{table(head, 'llr' + 'r' * len(shown), rows)}\n\n{note}"
+    hours = runs["seconds"].median() * len(runs) / 3600
+    counted = f"Means (standard deviations) over {len(runs)} runs; [every run](results/{study}.csv)."
+    made = fill(f"Code of commit {commits}; {hours:.1f} core hours of training.", 100)
+    return f"{table(head, 'llr' + 'r' * len(shown), rows)}\n\n{counted}\n{made}"
 
 
 def of_column(values: "pd.Series[float]") -> str:
