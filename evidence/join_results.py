@@ -51,7 +51,7 @@ DIFFERENT = {  # by the first words of a study's name
     "lsbd-square-64px": "Drawn here by the paper's description, and trained in bfloat16",
     "lsbd-arrow-64px": "Drawn here by the paper's description, and trained in bfloat16",
     "lsbd-square": "Drawn here, 16 x 16 pixels and 3 000 steps in place of 64 x 64 and the paper's longer training",
-    "lsbd-arrow": "Drawn here, 16 x 16 pixels and 3 000 steps in place of 64 x 64 and the paper's longer training",
+    "lsbd-arrow": "Drawn here, 16 x 16 pixels and 2 100 or 3 000 steps in place of 64 x 64 and the paper's longer training",
     "lsbd-airplane": "Drawn here, 32 x 32 pixels and 2 000 steps in place of 64 x 64 and the paper's longer training",
     "dci-2018": "Teapots rendered here, of 16 x 16 pixels, and dense networks, in place of the authors' of 64 x 64 "
     "and residual networks",

@@ -65,9 +65,8 @@ def unfinished(rule: Rule, trial: Trial | None) -> str:
     for name in rule.study:
         if not (RESULTS / f"{name}.csv").is_file():
             return f"{name} has not run"
-    groups = rule.measure.groups
+    groups, runs = rule.measure.groups, table(rule.study)
     for group, other in zip(groups, ("less", "rows") if len(groups) == 2 else ("",), strict=True):
-        runs = table(rule.study)
         if trial and (reason := why_not(rule, runs[matches(runs, group)], trial.get("again", False), other)):
             return reason
     if not all_ended(rule):

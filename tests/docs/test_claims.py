@@ -505,8 +505,28 @@ def test_a_gate_of_models_that_wait_says_nothing_yet(tmp_path: Path, monkeypatch
     monkeypatch.setattr(make_claims, "read_table", lambda _: runs[:2])
     assert len(make_claims.unlearnt(paper, rule)) == 1
     monkeypatch.setattr(make_claims, "read_table", lambda _: runs[:1])
+    monkeypatch.setattr(make_claims, "RESULTS", tmp_path)
+    (tmp_path / f"{rule.study[0]}.csv").touch()
+    assert make_claims.pilot_failures(paper, rule) == [], "its models have not begun"
     with pytest.raises(ValueError, match="no run has"):
         make_claims.unlearnt(paper, rule)
+
+
+def test_only_the_runs_that_a_rule_compares_decide_about_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = {"kind": "difference", "x": "mig.score", "rows": A, "less": B}
+    (rule,) = written(tmp_path, RULE | {"measure": known, "unit": "seed", "spread": 1}).claims
+    runs = pd.DataFrame({"family": ["a", "b", "c"], "commit": ["1", "2", "3"], "state": "finished", "mig.score": 0.1})
+    asked: list[tuple[str, str]] = []
+    monkeypatch.setattr(make_claims, "read_table", lambda _: runs)
+    monkeypatch.setattr(make_claims, "RESULTS", tmp_path)
+    monkeypatch.setattr(
+        make_claims, "why_not", lambda _, own, __, other: asked.append(("".join(own["commit"]), other)) or ""
+    )
+    for name in rule.study:
+        (tmp_path / f"{name}.csv").touch()
+    assert make_claims.unfinished(rule, {"digest": ""}) == ""
+    assert asked == [("1", "less"), ("2", "rows")]
+    assert make_claims.looked_at(rule)["commit"].tolist() == ["1", "2"]
 
 
 def test_no_verdict_is_given_before_all_runs_have_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
