@@ -13,7 +13,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import numpy as np
 
 from unbraid.datasets.airplanes import painted_airplane
-from unbraid.datasets.arrow import saturated_colours
+from unbraid.datasets.arrow import hue_circle
 from unbraid.datasets.cars import car_mesh
 from unbraid.datasets.rendering.meshes import Mesh, teapot_mesh
 from unbraid.datasets.rendering.raster import compose, orbit, render
@@ -56,7 +56,7 @@ def room() -> None:
     views = [(shape, scale, turn) for scale in (0.75, 1.25) for shape in range(4) for turn in (-30.0, 0.0, 30.0)]
     drawn = rate(lambda: [room_layers(*view) for view in views], len(views))
     layers = np.stack([room_layers(k % 4, 0.75 + k / 960, k / 16 - 15) for k in range(480)])
-    colours = saturated_colours(10) / 255
+    colours = hue_circle(10) / 255
     dataset = Composed(SPACE, layers, (colours, colours, colours))
     batches = np.random.default_rng(0).integers(len(dataset), size=(64, 64))
     mixed = rate(lambda: [dataset.images(batch) for batch in batches], 4096)
