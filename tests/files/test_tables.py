@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from unbraid import Representation
+from unbraid.data.code_files import row_names
 from unbraid.data.labels import read_labels
-from unbraid.data.representation import row_names
 from unbraid.datasets.factor_table import read_table
 from unbraid.files.tables import read_columns, read_csv, read_parquet, write_parquet
 

@@ -1,4 +1,4 @@
-"""Codes with the factors that made them, in memory and on disk."""
+"""Codes with the factors that made them."""
 
 import json
 import math
@@ -24,58 +24,34 @@ from unbraid.base.arrays import (
     check_weights,
     column_names,
     in_columns,
-    is_wide,
     telling,
-    too_large,
 )
 from unbraid.base.printable import printable
 from unbraid.base.repr import Shown
 from unbraid.base.suggest import suggestion
 from unbraid.base.types import BoolArray, FloatArray, IntArray, Kind
+from unbraid.data.code_files import (
+    POSTERIOR,
+    SUFFIXES,
+    Arrays,
+    entries_of,
+    level_names,
+    read_arrays,
+    row_names,
+    write_arrays,
+)
 from unbraid.data.guessing import describe_guess, guess_kind, note_on_guesses, refuse_swapped
 from unbraid.data.labels import TURN, check_groups, read_labels, rows_with_labels
 from unbraid.data.row_index import match_rows
 from unbraid.data.space import check_names_and_kinds
-from unbraid.files.checksum import BLANK, KEY, add_checksum
-from unbraid.files.tables import (
-    index_columns,
-    map_npy,
-    names_in,
-    read_columns,
-    read_csv,
-    read_npy,
-    read_npz,
-    read_parquet,
-    read_sparse,
-    read_tensors,
-    split_columns,
-    unnamed_columns,
-)
+from unbraid.files.tables import read_columns, split_columns
 from unbraid.files.whole_files import atomic_write
 
-Arrays = Mapping[str, Any]
 Blocks = Sequence[Sequence[int | str]] | Mapping[str, Sequence[int | str]] | str
-SUFFIXES = (".npz", ".safetensors", ".parquet")
-READABLE = (*SUFFIXES, ".npy", ".csv")  # the last two hold codes that are measured, and are never written
 BIT = math.log(2)  # nats
 INFORMATIVE = 0.01  # nats above which a latent is informative: of its signal, or of mean KL as UDR has it
 NARROWEST = 0.02  # standard deviation of means up to which even a posterior of width 1 would tell nothing of them
 LONGEST_NOTE = 20_000  # letters; what is longer is cut
-POSTERIOR = {"log_variances": "log_variance_", "prior_kl": "prior_kl_"}  # arrays shaped as codes, and their columns
-MEANS, LOG_VARIANCES = ("mu", "mean", "means", "z"), ("logvar", "log_var", "logvars")  # in files of other programs
-STORED = (
-    "codes",
-    "factors",
-    *POSTERIOR,
-    "groups",
-    "factor_names",
-    "factor_kinds",
-    "factor_sizes",
-    "factor_levels",
-    "factor_periods",
-    "code_names",
-    "notes",
-)  # in a file
 
 
 def hardly_vary(codes: FloatArray) -> bool:
@@ -433,7 +409,7 @@ class Representation(Shown):
         if "codes" not in arrays:
             raise ValueError(f"{path}: no array 'codes'; found {', '.join(arrays) or 'nothing'}")
         try:
-            code_names = _entries(arrays, "code_names", "U")
+            code_names = entries_of(arrays, "code_names", "U")
             codes, blocks = as_array(arrays["codes"]), None
             if codes.ndim == 3:
                 codes, blocks = in_columns(codes)
@@ -447,17 +423,17 @@ class Representation(Shown):
                     log_variances=arrays.get("log_variances"), prior_kl=arrays.get("prior_kl"),
                 )  # fmt: skip
                 return representation, every
-            names = _entries(arrays, "factor_names", "U")
+            names = entries_of(arrays, "factor_names", "U")
             arrays, lacking = _without_gaps(arrays, names, columns)
             representation = cls(
                 codes=arrays["codes"],
                 **{name: arrays.get(name) for name in ("factors", *POSTERIOR, "groups")},  # pyright: ignore[reportArgumentType]
                 names=names,
-                kinds=_entries(arrays, "factor_kinds", "U"),
-                sizes=_entries(arrays, "factor_sizes", "iu") or None,
-                levels=_levels(arrays.get("factor_levels")),
-                periods=_entries(arrays, "factor_periods", "fiu"),
-                notes=(*lacking, *_entries(arrays, "notes", "U")),
+                kinds=entries_of(arrays, "factor_kinds", "U"),
+                sizes=entries_of(arrays, "factor_sizes", "iu") or None,
+                levels=level_names(arrays.get("factor_levels")),
+                periods=entries_of(arrays, "factor_periods", "fiu"),
+                notes=(*lacking, *entries_of(arrays, "notes", "U")),
                 code_names=code_names,
                 code_blocks=blocks,
             )
@@ -474,15 +450,14 @@ class Representation(Shown):
                 file holds.
         """
         path = Path(path)
-        write = _WRITERS.get(path.suffix.lower())
-        if write is None:
+        suffix = path.suffix.lower()
+        if suffix not in SUFFIXES:
             raise ValueError(f"{path}: a representation file ends in {', '.join(SUFFIXES)}")
         for name, contents in (("weights", "weights of rows"), ("code_blocks", "blocks"), ("factor_blocks", "blocks")):
             if getattr(self, name) is not None:
                 raise ValueError(f"{path}: a file holds no {contents}; save without them, and give them when scoring")
         with atomic_write(path) as temporary:
-            write(self, temporary)
-            add_checksum(temporary)
+            write_arrays(_arrays(self), _described(self), temporary, suffix)
 
     @classmethod
     def example(cls) -> "Representation":
@@ -542,8 +517,7 @@ def _without_gaps(arrays: Arrays, names: tuple[Any, ...], columns: Sequence[str]
 
 def write_codes(representation: Representation, path: Path) -> None:
     """Write the .safetensors file of a folder that counts only once it has its name; all others take `save`."""
-    _write_safetensors(representation, path)
-    add_checksum(path)
+    write_arrays(_arrays(representation), _described(representation), path, ".safetensors")
 
 
 def example_path() -> Path:
@@ -553,30 +527,7 @@ def example_path() -> Path:
 def load_codes(path: str | Path, columns: Sequence[str] | None) -> tuple[Representation, tuple[str, ...]]:
     """As `Representation.load` without a check of the columns, and the names of all factors of the file."""
     path = Path(path)
-    return Representation._of_file(path, _read_arrays(path), columns)
-
-
-def has_factors(path: Path) -> bool:
-    """Whether there are factors in a file of codes."""
-    if path.suffix.lower() == ".npy":
-        return False
-    arrays = _read_arrays(path)
-    return "labels" in arrays or np.size(arrays.get("factors", ())) > 0
-
-
-def _read_arrays(path: Path) -> Arrays:
-    if not path.is_file():
-        raise FileNotFoundError(f"{path}: no such file")
-    read = _READERS.get(path.suffix.lower())
-    if read is None:
-        cells = "; unbraid score --codes reads an .h5ad file" if path.suffix.lower() == ".h5ad" else ""
-        raise ValueError(f"{path}: a file of codes ends in {', '.join(READABLE)}{cells}")
-    try:
-        return read(path)
-    except ValueError as error:
-        if str(path) in str(error):
-            raise
-        raise ValueError(f"{path}: {error}") from error
+    return Representation._of_file(path, read_arrays(path), columns)
 
 
 def read_table(path: Path, key: str | None = None) -> tuple[Representation, Any]:
@@ -597,123 +548,8 @@ def read_table(path: Path, key: str | None = None) -> tuple[Representation, Any]
     return Representation._of_file(path, arrays, ())[0], names
 
 
-def row_names(columns: dict[str, Any], key: str | None) -> Any:
-    """Take out of columns what names the rows: the column `key`, without one the index that pandas wrote; or None."""
-    named = columns.pop(key, None) if key is not None else None
-    levels = [columns[name] for name in index_columns(list(columns))]
-    for name in unnamed_columns(list(columns)):
-        del columns[name]
-    if key is not None:
-        return named
-    return list(zip(*levels, strict=True)) if len(levels) > 1 else next(iter(levels), None)
-
-
-def read_wide(path: Path) -> Any:
-    """The codes of a file, where they are read by columns: sparse, or in a .npy file that is too large; else None."""
-    if not path.is_file():
-        return None
-    full = path.suffix.lower() == ".npy" and too_large(path.stat().st_size)  # a number takes a byte at least
-    codes = map_npy(path) if full else read_sparse(path)
-    return codes if codes is not None and is_wide(codes) else None
-
-
-def _read_npz(path: Path) -> Arrays:
-    if (codes := read_sparse(path)) is not None:
-        return {"codes": codes}
-    arrays = read_npz(path, STORED)  # other members may be pickled (dSprites' metadata is); they are left closed
-    stored = names_in(path)
-    if "codes" not in arrays and len(stored) == 1 and stored[0] not in STORED:  # numpy.savez(path, codes)
-        arrays["codes"] = read_npz(path)[stored[0]]
-    if "codes" not in arrays:
-        means, spreads = ([name for name in names if name in stored] for names in (MEANS, LOG_VARIANCES))
-        if len(means) != 1 or len(spreads) > 1:
-            near, available = suggestion("codes", stored), f"found {', '.join(stored) or 'nothing'}"
-            how = "numpy.savez(path, codes=mu, log_variances=logvar, factors=...) names its arrays"
-            raise ValueError(f"{path}: no array 'codes'; {near if near.startswith('did') else available}; {how}")
-        own = read_npz(path, [*means, *spreads])
-        arrays |= {"codes": own[means[0]], **({"log_variances": own[spreads[0]]} if spreads else {})}
-        note = f"codes are its array {means[0]}" + (f", log-variances its {spreads[0]}" if spreads else "")
-        arrays["notes"] = np.array([*_entries(arrays, "notes", "U"), note])
-    return arrays
-
-
-def _read_safetensors(path: Path) -> Arrays:
-    arrays, metadata = read_tensors(path)
-    described = _object(metadata.get("unbraid", "{}"), path)
-    if "codes" not in arrays and len(arrays) == 1 and not set(arrays) & set(STORED):
-        arrays = {"codes": next(iter(arrays.values()))}
-    return arrays | described
-
-
-def _object(text: str | bytes, path: Path) -> dict[str, Any]:
-    """What our metadata in a file say."""
-    try:
-        described = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path}: not a readable {path.suffix} file ({error})") from error
-    if not isinstance(described, dict):
-        raise ValueError(f"{path}: not a readable {path.suffix} file (its metadata is no object)")
-    return described
-
-
-def _read_csv(path: Path) -> Arrays:
-    columns = read_csv(path)
-    return split_columns(columns, list(columns))
-
-
-def _read_parquet(path: Path) -> Arrays:
-    table = read_parquet(path)
-    index = unnamed_columns(table.column_names)
-    columns = [name for name in table.column_names if name not in index]
-    arrays = split_columns({name: _plain(table[name]) for name in columns}, columns)
-    if "labels" in arrays:  # as a table of labels has them: categories in their order, dates
-        arrays["labels"] = {name: table[f"factor_{name}"].to_pandas() for name in arrays["labels"]}
-    described = _object((table.schema.metadata or {}).get(b"unbraid", b"{}"), path)
-    labels = [np.asarray(column) for column in arrays.get("labels", {}).values()]
-    if labels and "factor_kinds" in described and all(column.dtype.kind in "biuf" for column in labels):
-        # Written here: numbers, of which some are NaN or all are booleans, and whose kinds are known.
-        arrays["factors"] = np.stack(labels, axis=1)
-        del arrays["labels"]
-    if described.get("factor_names") == []:
-        arrays["factors"] = np.empty((len(table), 0))
-    return described | arrays
-
-
-def _plain(column: Any) -> Any:
-    values = as_array(column)
-    return values if values.dtype.kind in "biufO" else values.astype(object)
-
-
 def _text(name: Any, longest: int) -> str:
     return printable(name if len(name) <= longest else f"{name[: longest - 1]}…") if isinstance(name, str) else name
-
-
-_LISTED = {"U": "names", "iu": "whole numbers", "fiu": "numbers"}
-
-
-def _entries(arrays: Arrays, name: str, dtypes: str) -> tuple[Any, ...]:
-    """What a file lists under a name; nothing where it lists none."""
-    try:
-        entries = np.asarray(() if arrays.get(name) is None else arrays[name])
-    except ValueError:  # lists of unequal lengths
-        entries = np.empty((0, 0))
-    if entries.ndim != 1 or (entries.size and entries.dtype.kind not in dtypes):
-        raise ValueError(f"{name} must be a list of {_LISTED[dtypes]}")
-    return tuple(entries.tolist())
-
-
-def _levels(text: Any) -> tuple[tuple[str, ...], ...]:
-    if text is None:
-        return ()
-    try:
-        levels = json.loads(str(text))
-    except RecursionError:
-        raise ValueError("factor_levels is nested too deeply") from None
-    except ValueError as error:
-        raise ValueError(f"factor_levels must be a list of lists of names in JSON ({error})") from None
-    if not isinstance(levels, list) or not all(isinstance(levels_of_factor, list) for levels_of_factor in levels):
-        raise ValueError("factor_levels must be a list of lists of names")
-    return tuple(tuple(map(str, levels_of_factor)) for levels_of_factor in levels)
 
 
 def _described(representation: Representation) -> dict[str, Any]:
@@ -728,63 +564,6 @@ def _described(representation: Representation) -> dict[str, Any]:
     return described | {name: value for name, value in optional.items() if value is not None}
 
 
-def _metadata(representation: Representation) -> dict[str, str]:
-    # One key, for the order of several is not always the same, and equal content is to make equal files.
-    return {"unbraid": json.dumps({**_described(representation), KEY: BLANK})}
-
-
-def _matrices(representation: Representation) -> dict[str, FloatArray | IntArray]:
-    matrices = {"codes": representation.codes, "factors": representation.factors}
-    optional = (*POSTERIOR, "groups")
-    matrices |= {name: getattr(representation, name) for name in optional if getattr(representation, name) is not None}
-    return {name: _portable(matrix) for name, matrix in matrices.items()}
-
-
-def _portable(matrix: Any) -> Any:
-    """In the order of bytes of this machine, and no longer floats than other programs read."""
-    kind = np.dtype(np.float64) if matrix.dtype.kind == "f" and matrix.dtype.itemsize > 8 else matrix.dtype
-    return np.ascontiguousarray(matrix, dtype=kind.newbyteorder("="))
-
-
-def _write_npz(representation: Representation, path: Path) -> None:
-    described = {name: np.array(values) for name, values in _described(representation).items()}
-    with path.open("wb") as file:
-        np.savez_compressed(file, allow_pickle=False, **_matrices(representation), **described)
-
-
-def _write_safetensors(representation: Representation, path: Path) -> None:
-    from safetensors.numpy import save
-
-    # Written by Python, so that a full disk is an OSError.
-    path.write_bytes(save(_matrices(representation), _metadata(representation)))
-
-
-def _write_parquet(representation: Representation, path: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    matrices = _matrices(representation)
-    columns = {f"code_{i}": column for i, column in enumerate(matrices["codes"].T)}
-    columns |= {
-        f"factor_{name}": column for name, column in zip(representation.names, matrices["factors"].T, strict=True)
-    }
-    for name, prefix in POSTERIOR.items():
-        if name in matrices:
-            columns |= {f"{prefix}{i}": column for i, column in enumerate(matrices[name].T)}
-    columns |= {"groups": matrices["groups"]} if "groups" in matrices else {}
-    with path.open("wb") as file:  # pyarrow would take the relative folder runs:1 for an address
-        pq.write_table(pa.table(columns).replace_schema_metadata(_metadata(representation)), file)
-
-
-_READERS: Mapping[str, Callable[[Path], Arrays]] = {
-    ".npz": _read_npz,
-    ".npy": lambda path: {"codes": read_npy(path)},
-    ".csv": _read_csv,
-    ".safetensors": _read_safetensors,
-    ".parquet": _read_parquet,
-}
-_WRITERS: Mapping[str, Callable[[Representation, Path], None]] = {
-    ".npz": _write_npz,
-    ".safetensors": _write_safetensors,
-    ".parquet": _write_parquet,
-}
+def _arrays(representation: Representation) -> dict[str, FloatArray | IntArray]:
+    arrays = {name: getattr(representation, name) for name in ("codes", "factors", *POSTERIOR, "groups")}
+    return {name: array for name, array in arrays.items() if array is not None}

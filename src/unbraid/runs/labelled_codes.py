@@ -11,10 +11,11 @@ import numpy as np
 from unbraid.base.arrays import as_full, in_columns
 from unbraid.base.suggest import suggestion
 from unbraid.data import POSTERIOR, Representation
+from unbraid.data.code_files import has_factors, row_names
 from unbraid.data.guessing import note_on_guesses
 from unbraid.data.h5ad import H5AD, read_h5ad
 from unbraid.data.labels import read_labels
-from unbraid.data.representation import has_factors, load_codes, read_table, row_names
+from unbraid.data.representation import load_codes, read_table
 from unbraid.data.row_index import counts, note_on_order, order_of, rows_in_order
 from unbraid.files.tables import read_columns
 from unbraid.runs.folder import read_codes

@@ -8,7 +8,7 @@ from typing import Any
 
 from unbraid.base.optional import require
 from unbraid.data import Representation
-from unbraid.data.representation import read_wide
+from unbraid.data.code_files import read_wide
 from unbraid.files.run_files import WEIGHTS
 from unbraid.files.trust import Untrusted
 from unbraid.runs.labelled_codes import Labels, located, read_label_columns, read_located
