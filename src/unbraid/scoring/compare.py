@@ -12,29 +12,27 @@ import numpy as np
 from unbraid.base.arguments import list_of
 from unbraid.base.counted import counted
 from unbraid.base.repr import p_text
-from unbraid.base.suggest import listed
-from unbraid.base.types import DataFrame, FloatArray, IntArray, Progress
+from unbraid.base.types import DataFrame, IntArray, Progress
 from unbraid.base.version import VERSION
 from unbraid.data import Representation
 from unbraid.files.table_formats import Table, is_bold, plain, table_text
 from unbraid.files.trust import trusting
 from unbraid.files.whole_files import write_text
 from unbraid.metrics import Metric
-from unbraid.scoring.card import ScoreCard
+from unbraid.scoring.card import ScoreCard, Scored
 from unbraid.scoring.card_memory import check_memory_of_scores
 from unbraid.scoring.card_tables import unchecked
 from unbraid.scoring.correlation import holm
-from unbraid.scoring.dependence import note_on_neighbours, with_repeats_as_groups
+from unbraid.scoring.dependence import note_on_neighbours
 from unbraid.scoring.engine import Gap, ScoreSettings, expected_seconds
 from unbraid.scoring.equal_rows import Sampled, notes_on_subsets, sampled, subsets_of, subsets_of_groups
 from unbraid.scoring.interval import student
+from unbraid.scoring.matched_models import Models, load_models, match_models
 from unbraid.scoring.named_blocks import blocks_of
-from unbraid.scoring.score import Named, check_enough, choose, parse_confidence, score
+from unbraid.scoring.score import Named, choose, parse_confidence, score
 from unbraid.scoring.score_data import Confidence
 from unbraid.scoring.uncertainty import seconds_of_parts
 from unbraid.scoring.unwanted import split_unwanted
-
-Models = Mapping[str, Representation | str | Path] | Sequence[str | Path]
 
 ROUNDING = 1e-12  # of the larger score: codes in another order or unit differ so far, and always to the same side
 
@@ -253,35 +251,22 @@ def compare(
         Holm 1979, for the correction; Kish 1965, for rows with weights; `unbraid.score` for the intervals.
     """
     level, n_parts = parse_confidence(confidence)
-    representations = _named(models)
-    largest = max(representations.values(), key=lambda model: model.codes.size)
-    n_bytes = sum(model.codes.nbytes + model.factors.nbytes for model in representations.values())
-    named = choose(trusting(metrics), blocks_of(largest))
-    check_memory_of_scores(named, largest.codes, len(largest.names), n_bytes)
-    matched, notes = _matched(representations), []
-    representations = _around_alike(representations)
-    together = paired is not False and not isinstance(matched, str)
-    if isinstance(matched, str):
-        if paired:
-            raise ValueError(matched)
-        notes = [] if paired is False else [f"unpaired: {matched}"]
-    elif together:
-        representations = {name: model.keep_rows(matched[name]) for name, model in representations.items()}
-    representations = _with_repeats(representations, together)
-    for name in ("weights", "groups"):
-        _refuse_other(name, representations, together)
-    neighbour_notes = (note_on_neighbours(model, null=True, confidence=True) for model in representations.values())
-    notes += next(([note] for own_notes in neighbour_notes for note in own_notes), [])
+    loaded = load_models(models)
+    largest = max(loaded.values(), key=lambda model: model.codes.size)
+    chosen = choose(trusting(metrics), blocks_of(largest))
+    n_bytes = sum(model.codes.nbytes + model.factors.nbytes for model in loaded.values())
+    check_memory_of_scores(chosen, largest.codes, len(largest.names), n_bytes)
+    matched = match_models(loaded, paired)
+    representations = matched.by_name
     grouped = next(iter(representations.values())).groups is not None
     subsets = (subsets_of_groups if grouped else subsets_of)(representations, seed)
-    notes += notes_on_subsets(representations, subsets)
-    cards: dict[str, ScoreCard] = {}
-    by_model: dict[str, dict[str, Sampled]] = {}
-    costs = {name: expected_seconds(named, model) for name, model in representations.items()}
+    costs = {name: expected_seconds(chosen, model) for name, model in representations.items()}
     parts = {
-        name: _seconds_of_parts(named, costs[name], model, subsets[name], n_parts)
+        name: _seconds_of_parts(chosen, costs[name], model, subsets[name], n_parts)
         for name, model in representations.items()
     }
+    cards: dict[str, ScoreCard] = {}
+    samples: dict[str, dict[str, Sampled]] = {}
     for place, (name, model) in enumerate(representations.items(), start=1):
         later = sum(sum(costs[other].values()) + parts[other] for other in [*representations][place:])
         card = score(
@@ -290,53 +275,87 @@ def compare(
         )  # fmt: skip
         expected = sum(costs[name].values())  # 0 where no metric is named
         later *= sum(each.seconds for each in card.scored.values()) / expected if expected else 0.0
-        remaining, alone = split_unwanted(model, list_of("unwanted", unwanted, single=True))
-        views = [(remaining, card.scored.keys() - alone.keys(), held_out)]
-        views += [(factor, card.scored.keys() & {metric}, None) for metric, factor in alone.items()]
-        scored, by_model[name] = {}, {}
-        for view, names, gap in views:
-            own = {metric: each for metric, each in card.scored.items() if metric in names}
-            settings = ScoreSettings(seed, gap, progress).followed_by(later)
-            with_intervals, samples = sampled(view, own, subsets[name], level, n_parts, settings)
-            scored |= with_intervals
-            by_model[name] |= samples
+        settings = ScoreSettings(seed, held_out, progress).followed_by(later)
+        scored, samples[name] = _with_intervals(model, card, unwanted, subsets[name], level, n_parts, settings)
         cards[name] = replace(card, scored=scored, path=name)
-    everywhere = [metric for metric in next(iter(by_model.values())) if all(metric in own for own in by_model.values())]
-    notes += _notes_on_missing(cards, by_model)
-    notes += _notes_on_labels(representations)
-    sets = {metric: {name: cards[name].scored[metric].mean_over for name in representations} for metric in everywhere}
-    pairs = [
-        (metric, *pair)
-        for metric in everywhere
-        for pair in combinations(representations, 2)
-        if sets[metric][pair[0]] == sets[metric][pair[1]]
-    ]
-    notes += _notes_on_sets(sets)
-    everywhere = list(dict.fromkeys(metric for metric, *_ in pairs))
-    if not everywhere:
+    differences, left_out = _differences(cards, samples, level, matched.paired)
+    notes = (
+        *matched.notes,
+        *_note_on_neighbours(representations),
+        *notes_on_subsets(representations, subsets),
+        *_notes_on_missing(cards, samples),
+        *_notes_on_labels(representations),
+        *left_out,
+    )
+    if not differences:
         raise ValueError(f"nothing to compare: {'; '.join(notes)}")
-    rows = {metric: next(iter(cards.values())).scored[metric].metric for metric in everywhere}
-    differences = [_difference(metric, pair, by_model, level, together, rows[metric].range) for metric, *pair in pairs]
-    differing = {difference.metric for difference in differences if difference.low or difference.high}
-    if differing and (same := [metric for metric in everywhere if metric not in differing]):
-        scores = [f"{metric} ({by_model[next(iter(representations))][metric].score:z.3f})" for metric in same]
-        notes.append(f"left out, since it is the same for every model: {', '.join(scores)}")
-        everywhere = [metric for metric in everywhere if metric in differing]
-        differences = [difference for difference in differences if difference.metric in differing]
-    upward = {metric: row.higher_is_better for metric, row in rows.items()}
-    decided = _decided(differences, upward, 1 - level)
+    everywhere = dict.fromkeys(difference.metric for difference in differences)
     compared = {
         name: ComparedModel(
             len(subsets[name][0]),
             len(subsets[name]),
-            {
-                metric: _compared(by_model[name][metric], cards[name].scored[metric].metric, level)
-                for metric in everywhere
-            },
+            {metric: _compared(samples[name][metric], card.scored[metric].metric, level) for metric in everywhere},
         )
-        for name in representations
+        for name, card in cards.items()
     }
-    return ModelComparison(cards, compared, decided, level, together, tuple(notes))
+    return ModelComparison(cards, compared, differences, level, matched.paired, notes)
+
+
+def _with_intervals(
+    model: Representation,
+    card: ScoreCard,
+    unwanted: str | Sequence[str],
+    subsets: Sequence[IntArray],
+    confidence: float,
+    n_parts: int | None,
+    settings: ScoreSettings,
+) -> tuple[dict[str, Scored], dict[str, Sampled]]:
+    """As `sampled`, of all metrics of a card: those of unwanted factors by these alone."""
+    remaining, alone = split_unwanted(model, list_of("unwanted", unwanted, single=True))
+    views = [(remaining, card.scored.keys() - alone.keys(), settings.held_out)]
+    views += [(factor, card.scored.keys() & {metric}, None) for metric, factor in alone.items()]
+    scored: dict[str, Scored] = {}
+    samples: dict[str, Sampled] = {}
+    for view, names, gap in views:
+        own = {metric: each for metric, each in card.scored.items() if metric in names}
+        with_intervals, of_subsets = sampled(view, own, subsets, confidence, n_parts, replace(settings, held_out=gap))
+        scored |= with_intervals
+        samples |= of_subsets
+    return scored, samples
+
+
+def _differences(
+    cards: Mapping[str, ScoreCard], samples: Mapping[str, Mapping[str, Sampled]], confidence: float, paired: bool
+) -> tuple[tuple[Difference, ...], list[str]]:
+    """Every two models by every metric that all have, and notes on the metrics by which they are not compared."""
+    first, *others = samples.values()
+    sets = {
+        metric: {name: card.scored[metric].mean_over for name, card in cards.items()}
+        for metric in first
+        if all(metric in own for own in others)
+    }
+    rows = {metric: next(iter(cards.values())).scored[metric].metric for metric in sets}
+    differences = [
+        _difference(metric, pair, samples, confidence, paired, rows[metric].range)
+        for metric, of_models in sets.items()
+        for pair in combinations(cards, 2)
+        if of_models[pair[0]] == of_models[pair[1]]
+    ]
+    notes = _notes_on_sets(sets)
+    differing = {difference.metric for difference in differences if difference.low or difference.high}
+    same = dict.fromkeys(each.metric for each in differences if each.metric not in differing)
+    if differing and same:
+        scores = [f"{metric} ({first[metric].score:z.3f})" for metric in same]
+        notes.append(f"left out, since it is the same for every model: {', '.join(scores)}")
+        differences = [difference for difference in differences if difference.metric in differing]
+    upward = {metric: row.higher_is_better for metric, row in rows.items()}
+    return _decided(differences, upward, 1 - confidence), notes
+
+
+def _note_on_neighbours(models: Mapping[str, Representation]) -> list[str]:
+    """The first that there is, as they are alike."""
+    notes = (note_on_neighbours(model, null=True, confidence=True) for model in models.values())
+    return next(([note] for own in notes for note in own), [])
 
 
 def _seconds_of_parts(
@@ -346,33 +365,6 @@ def _seconds_of_parts(
     """About how long the subsets of a model and their parts take, where all rows take so many seconds."""
     share, seconds = len(subsets[0]) / len(model), sum(seconds_of_parts(metrics, costs, times).values())
     return share * seconds + (share < 1) * len(subsets) * share * sum(costs.values())
-
-
-def _named(models: Models) -> dict[str, Representation]:
-    if not isinstance(models, Mapping | list | tuple):
-        expected = "a mapping from names to Representations or paths, or a list of such"
-        raise ValueError(f"models must be {expected}; got {type(models).__name__}")
-    pairs = (
-        list(models.items())
-        if isinstance(models, Mapping)
-        else [
-            (f"model {place}" if isinstance(model, Representation) else str(model), model)
-            for place, model in enumerate(models)
-        ]
-    )
-    named = {name: model if isinstance(model, Representation) else Representation.load(model) for name, model in pairs}
-    if len(named) < len(models):
-        raise ValueError("two of the models are the same file; give each once, or name them by a mapping")
-    if len(named) < 2:
-        raise ValueError(f"give two or more models to compare; got {len(named)}")
-    # Without whole objects, which are other images than the rows that are compared.
-    named = {name: replace(model, orbits=None).without_idle_rows() for name, model in named.items()}
-    for name, model in named.items():
-        try:
-            check_enough(model)
-        except ValueError as error:
-            raise ValueError(f"{name}: {error}") from None
-    return named
 
 
 def _notes_on_missing(cards: Mapping[str, ScoreCard], models: Mapping[str, Mapping[str, Sampled]]) -> list[str]:
@@ -411,104 +403,6 @@ def _notes_on_labels(models: Mapping[str, Representation]) -> list[str]:
     return [
         note if len(names) == len(models) else f"{', '.join(names)}: {note}" for note, names in models_by_note.items()
     ]
-
-
-def _with_repeats(models: Mapping[str, Representation], paired: bool) -> dict[str, Representation]:
-    """The same with equal rows as groups, for all models where one of them has such."""
-    grouped = {name: with_repeats_as_groups(each) for name, each in models.items()}
-    new = [grouped[name] for name, each in models.items() if grouped[name] is not each]
-    if not new or any(each.groups is not None for each in models.values()):
-        return dict(models)
-    if paired:  # rows are of the same images, whose codes some models may draw anew
-        return {name: replace(each, groups=new[0].groups) for name, each in grouped.items()}
-    return {
-        name: each if each.groups is not None else replace(each, groups=np.arange(len(each)))
-        for name, each in grouped.items()
-    }
-
-
-def _refuse_other(what: str, models: Mapping[str, Representation], paired: bool) -> None:
-    """Raises ValueError where weights, or groups, are not of all models, or differ on paired rows."""
-    (name, first), *rest = [(name, getattr(values, what)) for name, values in models.items()]
-    for other, values in rest:
-        if (first is None) != (values is None):
-            with_them, without = (name, other) if values is None else (other, name)
-            raise ValueError(f"{without} has no {what} of rows, which {with_them} has; give both, or neither")
-        if paired and not np.array_equal(first, values):
-            raise ValueError(f"the {what} of rows of {other} are not those of {name}, though the rows are")
-
-
-def _matched(models: Mapping[str, Representation]) -> dict[str, IntArray] | str:
-    """Rows of each model such that row k is of one image; or why that cannot be told.
-
-    Raises:
-        ValueError: their factors differ.
-    """
-    (name, first), *rest = models.items()
-    for other, second in rest:
-        if second.names != first.names:
-            raise ValueError(
-                f"the factors of {other} ({', '.join(second.names)}) are not those of {name} "
-                f"({', '.join(first.names)}): give both the same, in one order"
-            )
-        for factor, kind, other_kind in zip(first.names, first.kinds, second.kinds, strict=True):
-            if kind != other_kind:
-                raise ValueError(
-                    f"factor {factor} is {kind} in {name} and {other_kind} in {other}: give both the same kinds"
-                )
-        for factor, levels, other_levels in zip(first.names, first.levels, second.levels, strict=False):
-            if levels and other_levels and levels != other_levels:
-                raise ValueError(
-                    f"the levels of factor {factor} are {listed(levels)} in {name} and {listed(other_levels)} "
-                    f"in {other}"
-                )
-    if not first.names:
-        raise ValueError(f"{name} has no factors to score against: give labels (--labels)")
-    orders: dict[str, IntArray] = {name: np.arange(len(first))}
-    for other, second in rest:
-        order = _order(first.factors, second.factors)
-        if order is None:
-            return f"the rows of {other} are not those of {name}: their factors do not match"
-        orders[other] = order
-    return orders
-
-
-def _around_alike(models: Mapping[str, Representation]) -> dict[str, Representation]:
-    """The same, whose cyclic factors go around as far in each: as its `sizes` say, those of another, or all rows show.
-
-    Raises:
-        ValueError: two models say otherwise.
-    """
-    first = next(iter(models.values()))
-    stated = [(name, each.sizes) for name, each in models.items() if each.sizes is not None]
-    for column in (column for column, kind in enumerate(first.kinds) if kind == "cyclic"):
-        for name, sizes in stated:
-            if sizes[column] != stated[0][1][column]:
-                raise ValueError(
-                    f"factor {first.names[column]} has {stated[0][1][column]} levels once around in {stated[0][0]} and "
-                    f"{sizes[column]} in {name}: give both the same sizes"
-                )
-    shown = [sizes for each in models.values() if (sizes := each.known_sizes()) is not None]
-    if "cyclic" not in first.kinds or not shown:
-        return dict(models)
-    known = stated[0][1] if stated else tuple(map(max, zip(*shown, strict=True)))
-    return {name: replace(each, sizes=each.sizes or known) for name, each in models.items()}
-
-
-def _order(factors: FloatArray | IntArray, other_factors: FloatArray | IntArray) -> IntArray | None:
-    """Rows of `other_factors` in the order of `factors`, or None where that is ambiguous."""
-    if factors.shape != other_factors.shape:
-        return None
-    if np.array_equal(factors, other_factors):
-        return np.arange(len(factors))
-    sorted_rows, other_sorted_rows = np.lexsort(factors.T), np.lexsort(other_factors.T)
-    if not np.array_equal(factors[sorted_rows], other_factors[other_sorted_rows]) or len(
-        np.unique(factors, axis=0)
-    ) < len(factors):
-        return None
-    order = np.empty(len(factors), dtype=np.int64)
-    order[sorted_rows] = other_sorted_rows
-    return order
 
 
 def _compared(sampled: Sampled, metric: Metric, confidence: float) -> ComparedScore:

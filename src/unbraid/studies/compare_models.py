@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from unbraid.scoring.compare import ModelComparison, Models
+from unbraid.scoring.compare import ModelComparison
 from unbraid.scoring.compare import compare as compare_models
 from unbraid.scoring.group_comparison import Comparison, compare_groups, usual_within
+from unbraid.scoring.matched_models import Models
 from unbraid.scoring.merged_tables import is_table, read_table
 from unbraid.studies.opening import is_opened, study_at
 
