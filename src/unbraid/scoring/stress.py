@@ -354,6 +354,79 @@ def _check_value(name: str, value: str, known: Mapping[str, tuple[Claim, ...]]) 
         raise ValueError(f"{name} has no value {value!r} to judge; {suggestion(value, list(known))}")
 
 
+@dataclass(frozen=True)
+class _Reading:
+    """What a metric gives for one situation."""
+
+    score: float | None
+    reason: str = ""  # why there is no score
+    undefined: bool = False  # whether the metric says that it has none here
+
+
+def _reading(row: Metric, value: str, scored: Scored | Exception) -> _Reading:
+    if isinstance(scored, Exception):
+        message = " ".join(str(scored).split())
+        if isinstance(scored, NotDefined):
+            return _Reading(None, message, undefined=True)
+        return _Reading(None, f"failed: {type(scored).__name__}{message and ': '}{message}")
+    number = numbers_of(scored).get(value)
+    low, high = row.range_of(value)
+    if number is None:
+        return _Reading(None, f"no value {value!r}")
+    if not math.isfinite(number):
+        return _Reading(None, f"failed: gave {number}")
+    if not low - ROUNDING <= number <= high + ROUNDING:
+        return _Reading(None, f"failed: gave {number:.3f}, outside its range, {low:g} to {high:g}")
+    return _Reading(number)
+
+
+def _share(readings: Mapping[str, _Reading], situation: str, upward: bool) -> float | None:
+    """Of the way from noise to perfect codes; None where the metric does not separate these two."""
+    ends = ENDS.get(situation, ("perfect", "noise"))
+    score, whole, nothing = (readings[name].score for name in (situation, *ends))
+    if score is None or whole is None or nothing is None:
+        return None
+    above = whole - nothing if upward else nothing - whole
+    separated = above > LEAST * max(abs(whole), abs(nothing), 1e-12)
+    return (score - nothing) / (whole - nothing) if separated else None
+
+
+def _demands(
+    claims: tuple[Claim, ...],
+    readings: Mapping[str, _Reading],
+    shares: Callable[[str], float | None],
+    best: float | None,
+) -> Iterator[tuple[str, str, Callable[[float], bool]]]:
+    """Situations, what is demanded of a metric there, and whether a share meets it."""
+    yield "perfect", "beats noise", lambda _: True
+    if best is not None:
+        whole, nothing = (readings[end].score or 0.0 for end in ("perfect", "noise"))
+        yield "perfect", f"reaches {best:g}", lambda _: abs(whole - best) <= SLACK * abs(best - nothing)
+    comparable = (name for name in readings if name not in (*WITHOUT_SHARE, *NOISE) and shares(name) is not None)
+    worst = min(comparable, key=lambda name: shares(name) or 0.0, default="noise")
+    yield worst, "is no worse than noise", lambda share: share >= -SLACK
+    noisy = shares("noisy") if "noisy" in readings else None
+    for situation in CHANGES:
+        yield situation, "changes nothing", lambda share: noisy is not None and abs(share - noisy) <= SLACK
+    for situation in NOISE:
+        yield situation, "is no better than noise", lambda share: share <= 1 - LINE
+    for process in PROCESSES:
+        yield named(process, "plain"), "beats noise", lambda share: share > 0
+    demands = dict(ALWAYS)
+    for claim in claims:  # what one claim forbids falls, whatever another may allow
+        for situation, demand in (*DEMANDS[claim].items(), *_of_encoders(claim)):
+            if demands.get(situation) != "falls":
+                demands[situation] = demand
+    for situation in readings:
+        if situation in demands:
+            stays = demands[situation] == "stays"
+            yield (
+                situation,
+                demands[situation],
+                (lambda share: share >= LINE) if stays else (lambda share: share <= LINE),
+            )
+
+
 def _judged(
     name: str,
     row: Metric,
@@ -362,80 +435,23 @@ def _judged(
     results: Mapping[str, Scored | Exception],
     best: float | None,
 ) -> Stressed:
-    scores: dict[str, float | None] = {}
-    reasons: dict[str, str] = {}
-    undefined: set[str] = set()
-    low, high = row.range_of(value)
-    for situation, scored in results.items():
-        scores[situation] = None
-        if isinstance(scored, Exception):
-            message = " ".join(str(scored).split())
-            if isinstance(scored, NotDefined):
-                undefined.add(situation)
-                reasons[situation] = message
-            else:
-                reasons[situation] = f"failed: {type(scored).__name__}{message and ': '}{message}"
-        elif (number := numbers_of(scored).get(value)) is None:
-            reasons[situation] = f"no value {value!r}"
-        elif not math.isfinite(number):
-            reasons[situation] = f"failed: gave {number}"
-        elif not low - ROUNDING <= number <= high + ROUNDING:
-            reasons[situation] = f"failed: gave {number:.3f}, outside its range, {low:g} to {high:g}"
-        else:
-            scores[situation] = number
-    signed = 1 if row.higher_is_better else -1
+    readings = {situation: _reading(row, value, scored) for situation, scored in results.items()}
 
-    def share(situation: str) -> float | None:
-        """Of the way from noise to perfect codes; None where the metric does not separate these two."""
-        ends = ENDS.get(situation, ("perfect", "noise"))
-        score, (whole, nothing) = scores[situation], (scores[end] for end in ends)
-        if score is None or whole is None or nothing is None:
-            return None
-        separated = signed * (whole - nothing) > LEAST * max(abs(whole), abs(nothing), 1e-12)
-        return (score - nothing) / (whole - nothing) if separated else None
+    def share_of(situation: str) -> float | None:
+        return _share(readings, situation, row.higher_is_better)
 
     checks = []
-
-    def check(situation: str, demand: str, right: Callable[[float], bool]) -> None:
-        if situation not in results:
-            return
-        reached = share(situation)
+    for situation, demand, right in _demands(claims, readings, share_of, best):
+        if situation not in readings:
+            continue
+        reading, share = readings[situation], share_of(situation)
         # Where the ends themselves have no meaning, nothing between them can be judged.
-        without = undefined & {situation, *ENDS.get(situation, ())}
-        passed = None if without else reached is not None and right(reached)
-        why = reasons.get(situation, "" if reached is not None else "perfect codes are not separated from noise")
-        checks.append(Check(situation, demand, passed, scores[situation], reached, why))
-
-    check("perfect", "beats noise", lambda _: True)
-    if best is not None:
-        whole, nothing = (scores[end] or 0.0 for end in ("perfect", "noise"))
-        check("perfect", f"reaches {best:g}", lambda _: abs(whole - best) <= SLACK * abs(best - nothing))
-    worst = min(
-        (
-            situation
-            for situation in results
-            if situation not in (*WITHOUT_SHARE, *NOISE) and share(situation) is not None
-        ),
-        key=lambda situation: share(situation) or 0.0,
-        default="noise",
-    )
-    check(worst, "is no worse than noise", lambda reached: reached >= -SLACK)
-    noisy = share("noisy") if "noisy" in results else None
-    for situation in CHANGES:
-        check(situation, "changes nothing", lambda reached: noisy is not None and abs(reached - noisy) <= SLACK)
-    for situation in NOISE:
-        check(situation, "is no better than noise", lambda reached: reached <= 1 - LINE)
-    for process in PROCESSES:
-        check(named(process, "plain"), "beats noise", lambda reached: reached > 0)
-    demands = dict(ALWAYS)
-    for claim in claims:  # what one claim forbids falls, whatever another may allow
-        for situation, demand in (*DEMANDS[claim].items(), *_of_encoders(claim)):
-            if demands.get(situation) != "falls":
-                demands[situation] = demand
-    for situation in results:
-        if situation in demands:
-            stays = demands[situation] == "stays"
-            check(situation, demands[situation], (lambda r: r >= LINE) if stays else (lambda r: r <= LINE))
+        ends = (situation, *ENDS.get(situation, ()))
+        without = any(end in readings and readings[end].undefined for end in ends)
+        passed = None if without else share is not None and right(share)
+        why = reading.reason or ("" if share is not None else "perfect codes are not separated from noise")
+        checks.append(Check(situation, demand, passed, reading.score, share, why))
+    scores = {situation: reading.score for situation, reading in readings.items()}
     return Stressed(name, value, claims, tuple(checks), MappingProxyType(scores))
 
 
