@@ -122,26 +122,39 @@ class Representation(Shown):
     def __post_init__(self) -> None:
         rows = ("codes", "factors", *POSTERIOR, "weights", "groups")
         matched, notes = match_rows({name: getattr(self, name) for name in rows})
-        for name, values in matched.items():
-            object.__setattr__(self, name, values)
-        for name in ("names", "kinds", "levels", "notes", "code_names", "periods"):
-            entries = getattr(self, name)
-            object.__setattr__(self, name, () if entries is None else list_of(name, entries))
-        object.__setattr__(self, "code_names", self.code_names or column_names(self.codes))
+        self._set(**matched, notes=(*self._listed("notes"), *notes))
+        self._set(**{name: self._listed(name) for name in ("names", "kinds", "levels", "code_names", "periods")})
+        self._set(code_names=self.code_names or column_names(self.codes))
         for name in ("names", "code_names"):
             check_names(name, getattr(self, name))
         levels = tuple(tuple(_text(level, LONGEST_NAME) for level in names) for names in self.levels)
-        levels = levels if any(levels) else ()
-        object.__setattr__(self, "levels", levels)
-        object.__setattr__(self, "notes", (*self.notes, *notes))
+        self._set(levels=levels if any(levels) else ())
         for name in ("names", "code_names", "notes"):  # from files: nothing in them steers a terminal or breaks a page
-            object.__setattr__(self, name, tuple(_text(text, LONGEST_NOTE) for text in getattr(self, name)))
+            self._set(**{name: tuple(_text(text, LONGEST_NOTE) for text in getattr(self, name))})
         for name in ("codes", "factors", *POSTERIOR):
-            array = getattr(self, name)
-            if array is not None or name == "codes":
-                object.__setattr__(self, name, as_array(array))
+            if getattr(self, name) is not None or name == "codes":
+                self._set(**{name: as_array(getattr(self, name))})
         if self.factors is None:
-            object.__setattr__(self, "factors", np.empty((len(self.codes) if self.codes.ndim else 0, 0)))
+            self._set(factors=np.empty((len(self.codes) if self.codes.ndim else 0, 0)))
+        self._check_arrays()
+        self._describe_factors()
+        if self.sizes is not None:  # whole numbers of Python, which JSON takes
+            self._set(sizes=tuple(check_whole(f"sizes[{k}]", size, 0) for k, size in enumerate(self.sizes)))
+        if self.weights is not None:
+            self._set(weights=check_weights(self.weights, len(self.codes)))
+        if self.groups is not None:
+            self._set(groups=check_groups(self.groups, len(self.codes)))
+
+    def _set(self, **values: Any) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def _listed(self, name: str) -> tuple[Any, ...]:
+        entries = getattr(self, name)
+        return () if entries is None else list_of(name, entries)
+
+    def _check_arrays(self) -> None:
+        """Raises ValueError where the shapes of arrays, or names of codes, disagree."""
         if self.codes.ndim != 2 or self.factors.ndim != 2:
             raise ValueError(
                 "codes must be (n_samples, n_codes) and factors (n_samples, n_factors); "
@@ -155,39 +168,34 @@ class Representation(Shown):
         if len(set(self.code_names)) < len(self.code_names):
             twice = Counter(self.code_names).most_common(1)[0][0]
             raise ValueError(f"code_names must differ from each other; {twice!r} comes twice")
-        n_factors = self.factors.shape[1]
-        if n_factors and self.factors.dtype.kind not in "biuf":
-            reads = "unbraid.Representation.of reads text, categories and dates"
-            raise ValueError(f"factors must be numbers; got dtype {self.factors.dtype}. {reads}")
-        if not self.names:
-            object.__setattr__(self, "names", tuple(f"factor_{k}" for k in range(n_factors)))
-        if not self.kinds and self.factors.dtype.kind in "biuf":
-            columns = self.factors.T.astype(float)
-            kinds: tuple[Kind, ...] = tuple(guess_kind(column) for column in columns)
-            guesses = list(map(describe_guess, self.names, kinds, columns))
-            object.__setattr__(self, "kinds", kinds)
-            object.__setattr__(self, "notes", (*self.notes, *([note_on_guesses(guesses)] if guesses else [])))
-        for name in ("names", "kinds", "sizes", "levels", "periods"):
-            entries = getattr(self, name)
-            optional = name in ("levels", "periods")
-            if entries is not None and (entries or not optional) and len(entries) != n_factors:
-                raise ValueError(f"{name} must have one entry per factor ({n_factors}); got {len(entries)}")
-        if self.sizes is not None:
-            sizes = tuple(check_whole(f"sizes[{column}]", size, 0) for column, size in enumerate(self.sizes))
-            object.__setattr__(self, "sizes", sizes)  # whole numbers of Python, which JSON takes
-        for column, period in enumerate(self.periods):
-            check_number(f"periods[{column}]", period, least=0)
-        check_names_and_kinds(self.names, self.kinds)
         for name in POSTERIOR:
             array = getattr(self, name)
             if array is not None and array.shape != self.codes.shape:
                 raise ValueError(f"{name} must have the shape of codes, {self.codes.shape}; got {array.shape}")
         if self.prior_kl is not None and self.log_variances is None:
             raise ValueError("prior_kl needs log_variances, too")
-        if self.weights is not None:
-            object.__setattr__(self, "weights", check_weights(self.weights, len(self.codes)))
-        if self.groups is not None:
-            object.__setattr__(self, "groups", check_groups(self.groups, len(self.codes)))
+
+    def _describe_factors(self) -> None:
+        """Names and kinds of the factors, where none are given; ValueError where what is given does not fit them."""
+        n_factors = self.factors.shape[1]
+        if n_factors and self.factors.dtype.kind not in "biuf":
+            reads = "unbraid.Representation.of reads text, categories and dates"
+            raise ValueError(f"factors must be numbers; got dtype {self.factors.dtype}. {reads}")
+        if not self.names:
+            self._set(names=tuple(f"factor_{k}" for k in range(n_factors)))
+        if not self.kinds and self.factors.dtype.kind in "biuf":
+            columns = self.factors.T.astype(float)
+            kinds: tuple[Kind, ...] = tuple(guess_kind(column) for column in columns)
+            guesses = list(map(describe_guess, self.names, kinds, columns))
+            self._set(kinds=kinds, notes=(*self.notes, *([note_on_guesses(guesses)] if guesses else [])))
+        for name in ("names", "kinds", "sizes", "levels", "periods"):
+            entries = getattr(self, name)
+            optional = name in ("levels", "periods")
+            if entries is not None and (entries or not optional) and len(entries) != n_factors:
+                raise ValueError(f"{name} must have one entry per factor ({n_factors}); got {len(entries)}")
+        for column, period in enumerate(self.periods):
+            check_number(f"periods[{column}]", period, least=0)
+        check_names_and_kinds(self.names, self.kinds)
 
     def __len__(self) -> int:
         return len(self.codes)
