@@ -328,11 +328,11 @@ def _differences(
     cards: Mapping[str, ScoreCard], samples: Mapping[str, Mapping[str, Sampled]], confidence: float, paired: bool
 ) -> tuple[tuple[Difference, ...], list[str]]:
     """Every two models by every metric that all have, and notes on the metrics by which they are not compared."""
-    first, *others = samples.values()
+    first, *rest = samples.values()
     sets = {
         metric: {name: card.scored[metric].mean_over for name, card in cards.items()}
         for metric in first
-        if all(metric in own for own in others)
+        if all(metric in own for own in rest)
     }
     rows = {metric: next(iter(cards.values())).scored[metric].metric for metric in sets}
     differences = [
