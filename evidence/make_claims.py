@@ -20,7 +20,7 @@ from trials import Trial, digest, passes, stored
 
 import unbraid
 from unbraid import Study
-from unbraid.ranking.ranking import rank_models
+from unbraid.ranking.rank_candidates import rank_candidates
 from unbraid.studies.study_ranking import candidates_of, ranking_options
 
 RESULTS = ROOT / "docs" / "reproductions" / "results"
@@ -210,7 +210,7 @@ def gathered(folder: Path) -> pd.DataFrame:
     candidates, left_out = candidates_of(snapshot.runs)
     for column, options in rules.items():
         chosen = replace(ranking_options(study.config), **options)
-        ranking = rank_models(candidates, chosen, left_out=left_out, tested=False)
+        ranking = rank_candidates(candidates, chosen, left_out=left_out, tested=False)
         frame[column] = frame["run"].map(dict(zip(ranking.runs, ranking.scores, strict=True)))
         if column in ("udr.score", "udr.score_paper"):
             latents = column.replace("score", "informative")

@@ -18,7 +18,8 @@ import numpy as np
 
 from unbraid import Representation
 from unbraid.ranking.cache import rank_and_keep, ranking_path
-from unbraid.ranking.ranking import Candidate, RankingOptions
+from unbraid.ranking.candidate import Candidate
+from unbraid.ranking.ranking import RankingOptions
 
 OPTIONS = {
     "spearman": RankingOptions("spearman", "all"),

@@ -17,9 +17,11 @@ from unbraid.base.types import FloatArray
 from unbraid.metrics import udr
 from unbraid.metrics._shared import udr_pairs as _pairs
 from unbraid.ranking import cache as ranking_file
-from unbraid.ranking import ranking as ranking_module
+from unbraid.ranking import rank_candidates as ranking_module
 from unbraid.ranking.cache import rank_and_keep, ranking_path, read_ranking, write_ranking
-from unbraid.ranking.ranking import Candidate, Ranking, RankingOptions, rank_models
+from unbraid.ranking.candidate import Candidate
+from unbraid.ranking.rank_candidates import rank_candidates
+from unbraid.ranking.ranking import Ranking, RankingOptions
 
 N = 300
 RNG = np.random.default_rng(0)
@@ -32,9 +34,9 @@ def test_codes_that_hardly_vary_are_named() -> None:
     """`BASE` has a deviation of about 1; a posterior, whatever it says, answers the question."""
     models = [candidate(f"run{n}", 0.001 * BASE if n < 2 else BASE + 0.1 * n * BASE[::-1]) for n in range(4)]
     said = "run0, run1 have no posterior and no code with a standard deviation above 0.02: perhaps collapsed"
-    assert said in rank_models(models, SPEARMAN).notes
+    assert said in rank_candidates(models, SPEARMAN).notes
     known = [replace(model, kl=np.ones(4)) for model in models]
-    assert not any("collapsed" in note for note in rank_models(known, SPEARMAN).notes)
+    assert not any("collapsed" in note for note in rank_candidates(known, SPEARMAN).notes)
 
 
 def rotation(seed: int) -> FloatArray:
@@ -88,24 +90,24 @@ def test_models_that_learnt_nothing_are_not_ranked_first() -> None:
     """As the paper counts latents and fits the lasso, they are."""
     models = [Candidate.from_representation(f"good{k}", "vae", "beta=1", learnt(k)) for k in range(3)]
     models += [Candidate.from_representation(f"bad{k}", "vae", "beta=9", nothing(k)) for k in range(3)]
-    ranking = rank_models(models)
+    ranking = rank_candidates(models)
     assert [set(latents.tolist()) for latents in ranking.latents] == [{0, 1, 2, 3}] * 3 + [set()] * 3
     assert ranking.scores[:3].min() > 0.8
     assert ranking.scores[3:].tolist() == [0.0] * 3
     assert ranking.best in {"good0", "good1", "good2"}
-    paper = rank_models(models, PAPER)
+    paper = rank_candidates(models, PAPER)
     assert paper.informative.tolist() == [5, 5, 5, 6, 6, 6]
     assert paper.scores[3:].max() > paper.scores[:3].max() > 0
     assert set(paper.doubted) == {"bad0", "bad1", "bad2"}
     assert paper.best in {"good0", "good1", "good2"}, "what a note doubts is never the best"
-    assert rank_models(models[3:]).best is None
+    assert rank_candidates(models[3:]).best is None
     many = [*models, *(Candidate.from_representation(f"more{k}", "vae", "beta=9", nothing(k + 3)) for k in range(3))]
-    np.testing.assert_allclose(rank_models(many).scores[:3], ranking.scores[:3], atol=1e-9)
+    np.testing.assert_allclose(rank_candidates(many).scores[:3], ranking.scores[:3], atol=1e-9)
 
 
 def test_scores_do_not_depend_on_the_test_against_rotated_models() -> None:
     models = population()
-    tested, scored = rank_models(models), rank_models(models, tested=False)
+    tested, scored = rank_candidates(models), rank_candidates(models, tested=False)
     assert scored.scores.tolist() == tested.scores.tolist()
     assert tested.rotated
     assert not scored.rotated
@@ -118,7 +120,7 @@ def test_scores_do_not_depend_on_the_test_against_rotated_models() -> None:
 @pytest.mark.parametrize("compare", ["same-hyperparameters", "all"])
 def test_scores_are_those_of_udr_among_the_models_compared(options: RankingOptions, compare: Any) -> None:
     models = population()
-    ranking = rank_models(models, replace(options, compare=compare))
+    ranking = rank_candidates(models, replace(options, compare=compare))
     expected = udr(
         [model.matrix() for model in models], kl=[model.kl for model in models],
         groups=None if compare == "all" else [model.setting for model in models],
@@ -142,7 +144,7 @@ def test_copies_up_to_permutation_sign_and_subset_score_above_rotations(compare:
         candidate(f"run{n}", codes + 0.05 * rng.standard_normal(codes.shape), "copies" if n < 5 else "turned")
         for n, codes in enumerate(copies + turned)
     ]
-    ranking = rank_models(models[::-1], RankingOptions(compare=compare))
+    ranking = rank_candidates(models[::-1], RankingOptions(compare=compare))
     assert ranking.scores[3:].min() > ranking.scores[:3].max() + 0.15
     medians = ranking.per_setting().set_index("setting")["median"]
     assert medians["copies"] > medians["turned"] + 0.2
@@ -156,7 +158,9 @@ def test_models_are_compared_with_those_that_the_option_names() -> None:
         candidate("c0", BASE, "beta=1", "other"), candidate("c1", BASE, "beta=1", "other"),
     ]  # fmt: skip
     met = {
-        compare: {tuple(sorted((i, j))) for i, j in rank_models(models, replace(SPEARMAN, compare=compare)).matrices}
+        compare: {
+            tuple(sorted((i, j))) for i, j in rank_candidates(models, replace(SPEARMAN, compare=compare)).matrices
+        }
         for compare in ("same-hyperparameters", "same-family", "all")
     }
     assert met["same-hyperparameters"] == {(0, 2), (1, 3), (4, 5)}
@@ -173,10 +177,10 @@ def test_comparisons_are_drawn_among_models_that_have_an_informative_latent(comp
     for n_comparisons in (1, 2):
         for seed in range(3):
             options = replace(SPEARMAN, compare=compare, n_comparisons=n_comparisons, seed=seed)
-            ranking = rank_models(models, options, tested=False)
+            ranking = rank_candidates(models, options, tested=False)
             assert (~np.isnan(ranking.pairs[:5, :5])).sum(axis=1).tolist() == [n_comparisons] * 5
             assert ranking.scores[5:].tolist() == [0.0] * n_silent
-            full = rank_models(models[:5], SPEARMAN, tested=False).pairs
+            full = rank_candidates(models[:5], SPEARMAN, tested=False).pairs
             drawn = [np.median(row[~np.isnan(own[:5])]) for row, own in zip(full, ranking.pairs, strict=False)]
             assert ranking.scores[:5] == pytest.approx(drawn)
             assert ranking.scores[:5].min() > 0.85
@@ -186,7 +190,7 @@ def test_one_model_among_silent_ones_scores_0_as_there_is_none_to_compare_it_wit
     models = [candidate("alive", BASE), *(candidate(f"dead{n}", BASE, kl=np.zeros(4)) for n in range(2))]
     for n_comparisons in (None, 1):
         options = replace(SPEARMAN, compare="all", n_comparisons=n_comparisons)
-        assert rank_models(models, options).scores.tolist() == [0.0, 0.0, 0.0]
+        assert rank_candidates(models, options).scores.tolist() == [0.0, 0.0, 0.0]
 
 
 # What is left out
@@ -198,7 +202,7 @@ def test_what_cannot_be_compared_is_left_out_with_the_reason() -> None:
         candidate("lonely", BASE, "beta=16"), candidate("nan", np.where(BASE > 3, np.nan, BASE) + np.nan),
         candidate("other", BASE, samples="other rows"),
     ]  # fmt: skip
-    ranking = rank_models(models, SPEARMAN, left_out={"exploded": "diverged: step 30: the loss is not finite"})
+    ranking = rank_candidates(models, SPEARMAN, left_out={"exploded": "diverged: step 30: the loss is not finite"})
     assert ranking.runs == ("good0", "good1")
     assert dict(ranking.left_out) == {
         "exploded": "diverged: step 30: the loss is not finite",
@@ -206,7 +210,7 @@ def test_what_cannot_be_compared_is_left_out_with_the_reason() -> None:
         "other": "its rows are not the samples of good0 (same factors, same order)",
         "lonely": "there is no other run of its setting to compare it with",
     }
-    everything = rank_models(models, replace(SPEARMAN, compare="all"))
+    everything = rank_candidates(models, replace(SPEARMAN, compare="all"))
     assert everything.runs == ("good0", "good1", "lonely")
 
 
@@ -215,7 +219,7 @@ def test_models_without_posterior_count_all_latents_and_silent_ones_score_0() ->
         candidate("pca0", BASE, family="pca"), candidate("pca1", BASE, family="pca"),
         candidate("dead", BASE, kl=np.zeros(4)), candidate("half", BASE, kl=np.array([1.0, 1.0, 0.0, 0.0])),
     ]  # fmt: skip
-    ranking = rank_models(models, SPEARMAN)
+    ranking = rank_candidates(models, SPEARMAN)
     assert ranking.informative.tolist() == [4, 4, 0, 2]
     assert ranking.scores.tolist() == pytest.approx([1.0, 1.0, 0.0, 0.0], abs=0.2)
     assert ranking.notes[:2] == (
@@ -229,13 +233,13 @@ def test_models_without_posterior_count_all_latents_and_silent_ones_score_0() ->
 def test_a_constant_code_of_a_model_without_posterior_changes_no_score(informative: Any) -> None:
     models = [each.astype("float32") for each in (BASE, -BASE[:, ::-1], BASE @ rotation(0))]
     options = RankingOptions(informative=informative)
-    alone = rank_models([candidate(f"m{place}", codes) for place, codes in enumerate(models)], options)
+    alone = rank_candidates([candidate(f"m{place}", codes) for place, codes in enumerate(models)], options)
     dead = [np.column_stack([np.full(len(codes), 0.3, dtype="float32"), codes]) for codes in models]
-    found = rank_models([candidate(f"m{place}", codes) for place, codes in enumerate(dead)], options)
+    found = rank_candidates([candidate(f"m{place}", codes) for place, codes in enumerate(dead)], options)
     np.testing.assert_array_equal(found.pairs, alone.pairs)
     assert [latents.tolist() for latents in found.latents] == [[1, 2, 3, 4]] * 3
     assert found.best == alone.best
-    flat = rank_models([candidate("none", np.full_like(BASE, 0.3)), *[candidate("a", BASE), candidate("b", BASE)]])
+    flat = rank_candidates([candidate("none", np.full_like(BASE, 0.3)), *[candidate("a", BASE), candidate("b", BASE)]])
     assert flat.scores[0] == 0
     assert flat.informative.tolist() == [0, 4, 4]
 
@@ -261,7 +265,7 @@ def test_a_candidate_knows_its_samples_and_kl() -> None:
 @pytest.fixture(scope="module")
 def ranking() -> Ranking:
     models = population() + [candidate(f"few{n}", BASE[:, :2], "beta=16", kl=np.ones(2)) for n in range(2)]
-    return rank_models(models, SPEARMAN, left_out={"gone": "failed: no memory"})
+    return rank_candidates(models, SPEARMAN, left_out={"gone": "failed: no memory"})
 
 
 def test_tables_sort_runs_by_score_and_settings_by_their_numbers(ranking: Ranking) -> None:
@@ -317,12 +321,12 @@ def test_the_setting_of_the_highest_median_and_the_run_of_the_highest_score_are_
     models = [candidate(f"good{k}", noisy(straight, noise), "beta=1") for k, noise in enumerate((0.2, 0.3, 0.4))]
     models += [candidate("lucky", noisy(straight, 0.02), "beta=2")]
     models += [candidate(f"turned{k}", noisy(rotation(k), 0.1), "beta=2", "vae") for k in range(3)]
-    ranking = rank_models(models, replace(SPEARMAN, compare="all"))
+    ranking = rank_candidates(models, replace(SPEARMAN, compare="all"))
     chosen = ranking.choose()
     assert chosen is not None
     assert (chosen.family, chosen.setting, chosen.run) == ("beta_vae", "beta=2", "lucky")
     models[3] = candidate("lucky", noisy(straight, 0.02), "beta=2", "vae")
-    ranking = rank_models(models, replace(SPEARMAN, compare="all"))
+    ranking = rank_candidates(models, replace(SPEARMAN, compare="all"))
     chosen = ranking.choose()
     assert chosen is not None
     assert (chosen.family, chosen.setting, chosen.run) == ("beta_vae", "beta=1", "lucky")
@@ -387,7 +391,7 @@ def test_in_a_folder_that_cannot_be_written_models_are_ranked_and_nothing_kept(
     monkeypatch.setattr(Path, "mkdir", refused)
     monkeypatch.setattr(ranking_file, "SAVED_EVERY", 0.0)
     ranking = rank_and_keep(tmp_path, population(), SPEARMAN, {})
-    np.testing.assert_array_equal(ranking.scores, rank_models(population(), SPEARMAN).scores)
+    np.testing.assert_array_equal(ranking.scores, rank_candidates(population(), SPEARMAN).scores)
     assert not [*tmp_path.iterdir()]
 
 
@@ -396,14 +400,14 @@ def test_two_that_rank_at_once_compare_once(tmp_path: Path, monkeypatch: pytest.
 
     def compared(*arguments: Any, **options: Any) -> Ranking:
         time.sleep(0.1)
-        made.append(rank_models(*arguments, **options))
+        made.append(rank_candidates(*arguments, **options))
         return made[-1]
 
     def rank(_: int) -> Ranking:
         both.wait(30)
         return rank_and_keep(tmp_path, models, SPEARMAN, {})
 
-    monkeypatch.setattr(ranking_file, "rank_models", compared)
+    monkeypatch.setattr(ranking_file, "rank_candidates", compared)
     with ThreadPoolExecutor(2) as pool:
         first, second = pool.map(rank, range(2))
     assert len(made) == 1
@@ -413,20 +417,20 @@ def test_two_that_rank_at_once_compare_once(tmp_path: Path, monkeypatch: pytest.
 @pytest.mark.parametrize("options", [RankingOptions(compare="all"), replace(SPEARMAN, compare="all")])
 def test_a_new_model_costs_its_own_pairs_alone(options: RankingOptions, tmp_path: Path) -> None:
     models = [*population(), candidate("new", BASE @ rotation(9), "beta=16")]
-    first, last = [rank_models([*models[:3], *models[4:]], options), rank_models(models, options)]
+    first, last = [rank_candidates([*models[:3], *models[4:]], options), rank_candidates(models, options)]
     known = first.known_pairs
     assert known is not None
     known.values[0, 1] += 1.0  # to be seen again, as what is known is not compared once more
     write_ranking(tmp_path / "kept.npz", first)
     known.matrices.clear()
     for kept in (first, read_ranking(tmp_path / "kept.npz")):
-        again = rank_models(models, options, known=kept)
+        again = rank_candidates(models, options, known=kept)
         off = again.pairs - last.pairs
         assert np.argwhere(np.abs(off) > 1e-9).tolist() == ([[0, 1]] if kept is not first else [])
         assert again.matrices.keys() == last.matrices.keys()
         for pair, matrix in again.matrices.items():
             np.testing.assert_allclose(matrix, last.matrices[pair], atol=1e-6)
-    other = rank_models(models, replace(options, seed=1), known=read_ranking(tmp_path / "kept.npz"))
+    other = rank_candidates(models, replace(options, seed=1), known=read_ranking(tmp_path / "kept.npz"))
     np.testing.assert_allclose(other.pairs, last.pairs, atol=1e-6)
 
 
@@ -453,7 +457,7 @@ def test_interrupted_it_goes_on_with_the_pairs_that_are_left(tmp_path: Path, mon
     monkeypatch.setattr(ranking_module, "rotated_udr", lambda *_, **__: (1.0, np.zeros(1)))
     ranking = rank_and_keep(tmp_path, models, options, {})
     assert sum(compared) == len(models) * (len(models) - 1) - np.isfinite(found.values).sum()
-    np.testing.assert_allclose(ranking.pairs, rank_models(models, options).pairs, atol=1e-9)
+    np.testing.assert_allclose(ranking.pairs, rank_candidates(models, options).pairs, atol=1e-9)
     assert not begun.exists()
 
 
@@ -489,12 +493,12 @@ def test_codes_that_are_too_many_to_hold_are_read_when_needed(monkeypatch: pytes
     options = RankingOptions(compare="all")
     models = population()
     read = [replace(each, codes=lambda codes=each.codes: codes) for each in models]
-    whole, again = rank_models(models, options), rank_models(read, options)
+    whole, again = rank_candidates(models, options), rank_candidates(read, options)
     np.testing.assert_array_equal(again.pairs, whole.pairs)
     assert again.digests == whole.digests
     monkeypatch.setattr(ranking_module, "MATRICES", 10)
     keys = [(each.family, each.setting) for each in models]
-    fewer = rank_models(models, options).matrices
+    fewer = rank_candidates(models, options).matrices
     assert fewer.keys() == {(i, j) for i, j in whole.matrices if keys[i] == keys[j]}
 
 
@@ -526,7 +530,7 @@ def test_what_little_a_model_tells_leaves_it_out_of_the_choice() -> None:
     """Informative latents of .02 nats each are less than a bit together, however well they agree."""
     quiet = [replace(candidate(f"quiet{n}", BASE, "beta=9"), signal=np.full(4, 0.02)) for n in range(2)]
     sound = [replace(candidate(f"sound{n}", BASE + 0.1 * n, "beta=4"), signal=np.full(4, 1.0)) for n in range(3)]
-    ranking = rank_models([*quiet, *sound], SPEARMAN)
+    ranking = rank_candidates([*quiet, *sound], SPEARMAN)
     assert ranking.silent == ("quiet0", "quiet1")
     assert ranking.informative.tolist() == [4] * 5
     assert (
@@ -534,16 +538,16 @@ def test_what_little_a_model_tells_leaves_it_out_of_the_choice() -> None:
         in ranking.notes
     )
     assert ranking.learnt.tolist() == [False, False, True, True, True]
-    assert rank_models(quiet, SPEARMAN).why_none().startswith("none of 2 models has learnt anything")
-    mostly = rank_models([*quiet, replace(quiet[0], run="quiet2"), sound[0]], SPEARMAN)
+    assert rank_candidates(quiet, SPEARMAN).why_none().startswith("none of 2 models has learnt anything")
+    mostly = rank_candidates([*quiet, replace(quiet[0], run="quiet2"), sound[0]], SPEARMAN)
     assert mostly.choose() is None
     one = [replace(each, setting="") for each in (*quiet, replace(quiet[0], run="quiet2"), *sound[:2])]
-    assert rank_models(one, SPEARMAN).why_none() == "3 of 5 models have learnt nothing"
+    assert rank_candidates(one, SPEARMAN).why_none() == "3 of 5 models have learnt nothing"
 
 
 def test_the_verdict_is_kept_with_the_ranking(tmp_path: Path) -> None:
     models = population()
-    ranking = rank_models(models, RankingOptions(compare="all"))
+    ranking = rank_candidates(models, RankingOptions(compare="all"))
     write_ranking(tmp_path / "kept.npz", ranking)
     kept = read_ranking(tmp_path / "kept.npz")
     assert (kept.rotated, kept.silent, kept.untrained) == (ranking.rotated, ranking.silent, ranking.untrained)
@@ -556,7 +560,7 @@ def test_the_median_of_the_best_setting_is_that_of_all_its_runs() -> None:
     rng = np.random.default_rng(1)
     sound = [candidate(f"sound{n}", BASE + 0.3 * rng.standard_normal(BASE.shape), "beta=4") for n in range(3)]
     dead = candidate("dead", BASE, "beta=4", kl=np.zeros(4))
-    ranking = rank_models([*sound, dead], RankingOptions("spearman", informative="kl"))
+    ranking = rank_candidates([*sound, dead], RankingOptions("spearman", informative="kl"))
     chosen = ranking.choose()
     assert chosen is not None
     assert ranking.scores[3] == 0.0
@@ -574,10 +578,10 @@ def test_latents_that_vary_far_less_than_others_are_named() -> None:
     said = (
         "latents whose standard deviation is below 5% of the largest count like the others in {}: leave these columns"
     )
-    assert any(note.startswith(said.format("run1, run2")) for note in rank_models(models).notes)
-    assert any(note.startswith(said.format("every model")) for note in rank_models(models[1:]).notes)
+    assert any(note.startswith(said.format("run1, run2")) for note in rank_candidates(models).notes)
+    assert any(note.startswith(said.format("every model")) for note in rank_candidates(models[1:]).notes)
     for others in ([replace(each, kl=np.ones(4)) for each in models], [candidate(f"{n}", BASE) for n in range(2)]):
-        assert not any("standard deviation is below" in note for note in rank_models(others).notes)
+        assert not any("standard deviation is below" in note for note in rank_candidates(others).notes)
 
 
 def test_models_that_agree_while_most_do_not_are_named() -> None:
@@ -588,11 +592,11 @@ def test_models_that_agree_while_most_do_not_are_named() -> None:
     chosen = {"other0", "alike0", "other1", "alike2", "alike1", "other2", "other3", "other4"}
     models = [candidate(name, codes) for name, codes in sorted((alike | others).items()) if name in chosen]
     said = "alike0, alike1 and alike2 agree with each other (UDR 0.6 or more) but not with the other 5 models"
-    assert said in rank_models(models).notes
+    assert said in rank_candidates(models).notes
     most = [candidate(name, codes) for name, codes in (alike | others).items()][:7]
-    assert not any("agree with each other" in note for note in rank_models(most).notes)
+    assert not any("agree with each other" in note for note in rank_candidates(most).notes)
     none = [candidate(name, codes) for name, codes in others.items()]
-    assert not any("agree with each other" in note for note in rank_models(none).notes)
+    assert not any("agree with each other" in note for note in rank_candidates(none).notes)
 
 
 @pytest.mark.parametrize(("noise", "low"), [(0.6, False), (0.7, True)])
@@ -600,13 +604,13 @@ def test_nothing_is_promised_of_a_choice_among_models_that_disagree(noise: float
     """The record of other choices is of the default way alone."""
     rng = np.random.default_rng(3)
     models = [candidate(f"run{n}", BASE + noise * rng.standard_normal(BASE.shape)) for n in range(6)]
-    found = rank_models(models)
+    found = rank_candidates(models)
     assert found.best is not None
     assert (found.scores.max() < 0.6) == low
     assert any("these models disagree" in note for note in found.notes) == low
     assert any("by labels better" in note for note in found.notes) != low
-    spearman = rank_models(models, RankingOptions(similarity="spearman"))
-    none = rank_models([candidate(f"run{n}", BASE @ rotation(n)) for n in range(6)])
+    spearman = rank_candidates(models, RankingOptions(similarity="spearman"))
+    none = rank_candidates([candidate(f"run{n}", BASE @ rotation(n)) for n in range(6)])
     assert none.best is None
     for silent in (spearman, none):
         assert not any("disagree" in note or "by labels" in note for note in silent.notes)

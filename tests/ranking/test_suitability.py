@@ -4,7 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from unbraid.ranking.ranking import Candidate, RankingOptions, rank_models
+from unbraid.ranking.candidate import Candidate
+from unbraid.ranking.rank_candidates import rank_candidates
+from unbraid.ranking.ranking import RankingOptions
 from unbraid.ranking.suitability import by_luck, probabilities, suitability
 
 RNG = np.random.default_rng(0)
@@ -99,7 +101,7 @@ def test_equal_codes_for_every_seed_are_warned_of_without_labels_or_settings(opt
     turned = [np.linalg.qr(np.random.default_rng(seed).standard_normal((3, 3)))[0] for seed in range(3)]
     models = [Candidate(f"pca{n}", "pca", "", BASE * sign) for n, sign in enumerate((1, -1, [1, -1, 1]))]
     models += [Candidate(f"vae{n}", "vae", "", BASE @ turn) for n, turn in enumerate(turned)]
-    ranking = rank_models(models, options)
+    ranking = rank_candidates(models, options)
     if options.similarity == "spearman":
         assert ranking.best_first[:3] == [0, 1, 2], "equal codes agree best"
     assert ranking.best in ("vae0", "vae1", "vae2"), "and are not called the best"

@@ -10,7 +10,9 @@ import pandas as pd
 
 from unbraid.files.marks import ReadOnce
 from unbraid.ranking.cache import ranking_path, write_ranking
-from unbraid.ranking.ranking import Candidate, RankingOptions, rank_models
+from unbraid.ranking.candidate import Candidate
+from unbraid.ranking.rank_candidates import rank_candidates
+from unbraid.ranking.ranking import RankingOptions
 from unbraid.runs.folder import read_folder
 from unbraid.studies.snapshot import RunView
 
@@ -131,4 +133,4 @@ def keep_rankings(study: ExampleStudy, n_samples: int = 400) -> None:
     options = RankingOptions(similarity="spearman", compare="all")
     path = ranking_path(study.folder, options)
     path.parent.mkdir(exist_ok=True)
-    write_ranking(path, rank_models(candidates, options))
+    write_ranking(path, rank_candidates(candidates, options))

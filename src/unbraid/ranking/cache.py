@@ -20,7 +20,9 @@ from unbraid.files.marks import ReadOnce
 from unbraid.files.tables import UNREADABLE
 from unbraid.files.whole_files import atomic_write
 from unbraid.metrics.udr import Pairs
-from unbraid.ranking.ranking import Candidate, Ranking, RankingOptions, rank_models
+from unbraid.ranking.candidate import Candidate
+from unbraid.ranking.rank_candidates import rank_candidates
+from unbraid.ranking.ranking import Ranking, RankingOptions
 
 FORMAT = 1
 MADE = 9  # raised when rankings of the same codes change, their notes included: saved ones are computed again
@@ -103,7 +105,7 @@ def _made(
             write_ranking(begun, part)
             due = time.monotonic() + max(SAVED_EVERY, 20 * (time.monotonic() - started))
 
-    ranking = rank_models(
+    ranking = rank_candidates(
         candidates, options, left_out=left_out, untrained=untrained, known=known, save=save, progress=progress
     )
     if not keep:

@@ -19,19 +19,16 @@ from unbraid.data.row_index import match_rows
 from unbraid.files.tables import read_sparse
 from unbraid.metrics.udr import Similarity
 from unbraid.metrics.udr_wide import Correlation, wide_udr
-from unbraid.ranking.ranking import (
-    Candidate,
-    Compare,
-    Informative,
-    Ranking,
-    RankingOptions,
+from unbraid.ranking.candidate import Candidate
+from unbraid.ranking.rank_candidates import (
     content_of,
     different_untrained,
     median_scores,
-    rank_models,
+    rank_candidates,
     with_agreeing,
     without_copies,
 )
+from unbraid.ranking.ranking import Compare, Informative, Ranking, RankingOptions
 from unbraid.runs.folder import find_codes, read_codes
 from unbraid.runs.foreign_models import is_run
 from unbraid.runs.grouping import run_columns
@@ -146,7 +143,7 @@ def rank(
         candidates = [replace(model, family=str(group)) for model, group in zip(candidates, groups, strict=True)]
     default = "all" if groups is None else "same-family"
     with where:
-        ranking = rank_models(
+        ranking = rank_candidates(
             candidates, RankingOptions(**{"compare": default, **chosen}), progress=progress,
             untrained=[_candidate(f"untrained[{place}]", model).matrix() for place, model in enumerate(untrained)],
         )  # fmt: skip

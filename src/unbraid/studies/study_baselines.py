@@ -20,7 +20,7 @@ from unbraid.data.image_dataset import FactorDataset
 from unbraid.families.family_table import FAMILIES
 from unbraid.files.run_files import ADDED_CODES, CONFIG, WORKING
 from unbraid.files.score_file import Decision, SavedScores
-from unbraid.ranking.ranking import different
+from unbraid.ranking.rank_candidates import different
 from unbraid.runs.folder import read_codes
 from unbraid.runs.run import BATCH, N_CODES, open_run
 from unbraid.scoring.baselines import ABOVE, COMPONENTS, PROJECTION, UNTRAINED, best_baseline, no_better

@@ -11,7 +11,9 @@ from typing import Any
 from unbraid.base.types import FloatArray, Progress
 from unbraid.files.marks import mark_of
 from unbraid.ranking.cache import rank_and_keep, ranking_path, read_shown
-from unbraid.ranking.ranking import Candidate, NothingToRank, Ranking, RankingOptions, rank_models
+from unbraid.ranking.candidate import Candidate
+from unbraid.ranking.rank_candidates import rank_candidates
+from unbraid.ranking.ranking import NothingToRank, Ranking, RankingOptions
 from unbraid.studies.schema import StudyConfig
 from unbraid.studies.snapshot import RunView, StudySnapshot
 from unbraid.studies.study_baselines import untrained_codes
@@ -55,7 +57,7 @@ def rank_study(
             progress("comparing models", done, total)
 
     if chosen != planned and ranking_path(folder, chosen) == ranking_path(folder, planned):
-        return rank_models(candidates, chosen, left_out=left_out, untrained=untrained, progress=compared)
+        return rank_candidates(candidates, chosen, left_out=left_out, untrained=untrained, progress=compared)
     return rank_and_keep(folder, candidates, chosen, left_out, compared, untrained, snapshot.files)
 
 
