@@ -13,7 +13,7 @@ import numpy as np
 
 from unbraid import score, stress
 from unbraid.metrics import LABEL_FREE, MEASURES, METRICS, udr
-from unbraid.scoring.card import Scored
+from unbraid.scoring.scored import Scored
 from unbraid.scoring.stress import scored_each
 from unbraid.scoring.synthetic_codes import REPEATS, SITUATIONS, SPACE, Codes, grid_case
 

@@ -17,9 +17,9 @@ from unbraid.base.types import Progress
 from unbraid.data import Representation
 from unbraid.metrics import METRICS, NotDefined
 from unbraid.runs.folder import read_codes
-from unbraid.scoring.card import Scored
 from unbraid.scoring.encoding import drawn
 from unbraid.scoring.engine import score_each
+from unbraid.scoring.scored import Scored
 from unbraid.zoo.zoo_files import SUFFIX, unpacked
 from unbraid.zoo.zoo_json import FORMAT
 

@@ -29,9 +29,9 @@ from scipy.special import ndtr
 from unbraid import Representation
 from unbraid.base.types import FloatArray, IntArray
 from unbraid.metrics import METRICS
-from unbraid.scoring.card import Scored
 from unbraid.scoring.engine import ScoreSettings, score_each
 from unbraid.scoring.score import choose
+from unbraid.scoring.scored import Scored
 from unbraid.scoring.uncertainty import with_intervals
 
 OUT = Path(__file__).parents[1] / "coverage.json"

@@ -17,10 +17,11 @@ from unbraid.base.version import VERSION
 from unbraid.metrics import METRICS, Metric
 from unbraid.metrics._shared.chance import Noise
 from unbraid.scoring import score_page as card_page
-from unbraid.scoring.card import Scored, load_beside
+from unbraid.scoring.card import load_beside
 from unbraid.scoring.diagnosis import CodeDiagnosis, Diagnosis, FactorDiagnosis
 from unbraid.scoring.score_page import answer_figures, latents_figure
 from unbraid.scoring.score_page_content import MOST_CODES, dead_codes, description, number_text
+from unbraid.scoring.scored import Scored
 from unbraid.show.html import render
 
 FACTORS = grid_factors(6)

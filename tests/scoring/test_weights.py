@@ -17,7 +17,7 @@ from unbraid.cli.app import app
 from unbraid.figures.figure_source import open_source
 from unbraid.metrics import METRICS, NotDefined, mig, sap
 from unbraid.metrics._shared.resampling import part_of_rows
-from unbraid.scoring.card import fields_of
+from unbraid.scoring.scored import fields_of
 
 RNG = np.random.default_rng(0)
 FACTORS = np.stack([RNG.integers(0, size, 400) for size in (3, 4)], axis=1)

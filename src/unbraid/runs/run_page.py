@@ -18,9 +18,10 @@ from unbraid.metrics.d_lsbd import d_lsbd
 from unbraid.runs.live.decoder import live_models
 from unbraid.runs.run import Run
 from unbraid.runs.run_text import described
-from unbraid.scoring.card import ScoreCard, Scored
+from unbraid.scoring.card import ScoreCard
 from unbraid.scoring.score_page import page_content, symmetry_figures
 from unbraid.scoring.score_page_content import number_text
+from unbraid.scoring.scored import Scored
 from unbraid.show import plot_curves
 from unbraid.show.html import render
 from unbraid.show.image_addresses import sheet_address

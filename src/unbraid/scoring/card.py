@@ -1,50 +1,32 @@
 """Score cards: the scores of one representation, shown, saved and loaded."""
 
 import json
-import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, make_dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from unbraid.base.arguments import check_number
 from unbraid.base.arrays import array_digest
 from unbraid.base.counted import counted
-from unbraid.base.repr import with_names
 from unbraid.base.suggest import suggestion
-from unbraid.base.types import DataFrame, FloatArray, Progress
+from unbraid.base.types import DataFrame, Progress
 from unbraid.base.version import VERSION
 from unbraid.data import SUFFIXES, Representation
 from unbraid.data.guessing import ranks_of
 from unbraid.data.representation import NARROWEST
-from unbraid.files.score_file import (
-    LARGEST_ARRAY,
-    LONGEST_TEXT,
-    Decision,
-    SavedInput,
-    SavedMetric,
-    SavedNull,
-    SavedScores,
-    read_scores_file,
-    storable,
-)
+from unbraid.files.score_file import Decision, SavedInput, SavedScores, read_scores_file
 from unbraid.files.whole_files import write_text
-from unbraid.metrics import BLOCKED, METRICS, Metric
-from unbraid.metrics._shared.chance import UNREADABLE, Noise, notes_on_noise
-from unbraid.metrics._shared.metric_arguments import find_metric
-from unbraid.metrics._shared.provenance import of_another_version
-from unbraid.metrics._shared.resampling import UNCHECKED, Resampling
-from unbraid.scoring.baselines import baseline_notes
+from unbraid.metrics import Metric
 from unbraid.scoring.card_text import card_text
 from unbraid.scoring.diagnosis import Diagnosis, diagnosis_of
-from unbraid.scoring.interval import Interval, Intervals, rows_needed
-from unbraid.scoring.null import Null
-from unbraid.scoring.unwanted import factor_of, row_of_unwanted
+from unbraid.scoring.interval import Interval, rows_needed
+from unbraid.scoring.saved_card import ROWS, matching_rows, metric_entry, scored_of, without_rows
+from unbraid.scoring.scored import FailedMetric, Outcome, Scored
 
-ROWS = {**METRICS, **BLOCKED}  # of metrics that a card may hold
 NO_INTERVAL = Interval(np.nan, np.nan, np.nan)
 # Columns of `ScoreCard.to_frame` beside those of baselines, which are called as these are.
 COLUMNS = {
@@ -65,111 +47,6 @@ OF_AS_MANY = (
     "intervals are for the mean score of new samples of {:,} rows, as many as here: with more rows the score itself "
     "can lie outside"
 )
-
-
-@dataclass(frozen=True, eq=False)
-class Scored:
-    """One metric of a score card."""
-
-    metric: Metric
-    result: Any
-    seconds: float
-    objects: Representation | None = None  # what was scored in place of the card's representation
-    chance: Noise | None = None  # what independent noise scores, where the metric states it
-    null: Null | None = None  # what the same rows score when they are moved, where that was asked for
-    intervals: Intervals | None = None  # of each number, where that was asked for
-    no_interval: str = ""  # why there is none, though it was asked for
-    no_null: str = ""  # likewise
-    baselines: Mapping[str, float] = field(default_factory=dict)  # what codes that learnt nothing score, by name
-    no_baselines: Mapping[str, str] = field(default_factory=dict)  # by name, why a baseline could not be scored
-    factors: tuple[str, ...] = ()  # their names, by which notes call them; none where the notes do so already
-    codes: tuple[str, ...] = ()  # likewise
-    other_version: str = ""  # what to say where a file holds the number of another version of the metric
-
-    @property
-    def headline(self) -> float:
-        return getattr(self.result, self.metric.headline)
-
-    @property
-    def values(self) -> dict[str, float]:
-        """Every number of the result, the headline first."""
-        numbers = {name: value for name, value in fields_of(self.result) if isinstance(value, float | np.floating)}
-        first = {self.metric.headline: numbers[self.metric.headline]}
-        return {name: float(value) for name, value in (first | numbers).items()}
-
-    @property
-    def arrays(self) -> dict[str, FloatArray]:
-        return {name: value for name, value in fields_of(self.result) if isinstance(value, np.ndarray)}
-
-    @property
-    def unchecked(self) -> bool:
-        """Whether it has an interval that no simulation has checked."""
-        method = self.metric.interval
-        return self.intervals is not None and isinstance(method, Resampling) and not method.checked
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What to know before reading the number."""
-        raw = (*getattr(self.result, "notes", ()), *notes_on_noise(self.chance, self.headline))
-        notes = [with_names(note, self.factors, self.codes) for note in raw]
-        if self.objects is not None:
-            notes.insert(0, f"on {len(self.objects):,} images of whole objects, encoded for it")
-        if self.other_version:
-            notes.insert(0, self.other_version)
-        if self.null is not None:
-            notes.append(self.null.note)
-        notes += baseline_notes(self.metric.higher_is_better, self.headline, self.baselines)
-        if self.unchecked:
-            notes.append(UNCHECKED)
-        if self.intervals is not None and self.intervals.by_seed is not None:
-            share = self.intervals.by_seed.get(self.metric.headline)
-            if share is not None:
-                seeds = round(100 * share)
-                notes.append(
-                    f"{seeds} % of its variance comes from the metric's seed, {100 - seeds} % from sampling rows"
-                )
-        missing = {"interval": self.no_interval, "null": self.no_null}
-        missing |= {f"score of the baseline {name}": reason for name, reason in self.no_baselines.items()}
-        missing_notes = [f"no {what}: {reason}" for what, reason in missing.items() if reason]
-        notes += [with_names(note, self.factors, self.codes) for note in missing_notes]
-        return tuple(dict.fromkeys(notes))  # a card that was read has them among those of its result
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        """Notes on how the metric reads the data, without those on this number."""
-        own = {UNCHECKED, *baseline_notes(self.metric.higher_is_better, self.headline, self.baselines)}
-        own |= set() if self.null is None else {self.null.note}
-        return tuple(note for note in self.notes if note not in own and not note.startswith(UNREADABLE))
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """Those of the notes that change how the number is read."""
-        missing = ("no interval: ", "no null: ", "no score of the baseline ")
-        return tuple(
-            note for note in self.notes
-            if UNREADABLE in note or note in (UNCHECKED, self.other_version) or note.startswith(missing)
-        )  # fmt: skip
-
-    @property
-    def mean_over(self) -> str:
-        """The factors or codes that the headline is a mean over, where these are not all."""
-        return with_names(getattr(self.result, "mean_over", ""), self.factors, self.codes)
-
-
-@dataclass(frozen=True)
-class FailedMetric:
-    """A metric that raised an error."""
-
-    reason: str  # one line
-    details: str = ""  # the traceback
-
-    @classmethod
-    def from_error(cls, error: Exception) -> "FailedMetric":
-        details = "".join(traceback.format_exception(error))
-        return cls(storable(f"{type(error).__name__}: {error}"), storable(details[-LONGEST_TEXT:], lines=True))
-
-
-Outcome: TypeAlias = Scored | FailedMetric | str  # of a metric; the last says why it has no meaning here
 
 
 def card_of(
@@ -504,15 +381,13 @@ class ScoreCard(Mapping[str, Any]):
         names = tuple(factor.name for factor in saved.input.factors)
         try:
             shared = {name: [note for note, of in saved.footnotes.items() if name in of] for name in saved.metrics}
-            scored = {name: _scored(name, metric, names, shared[name]) for name, metric in saved.metrics.items()}
-            scored_codes = (
-                _without_rows(saved.input) if representation is None else _fitting(representation, saved.input)
-            )
+            scored = {name: scored_of(name, metric, names, shared[name]) for name, metric in saved.metrics.items()}
+            known = without_rows(saved.input) if representation is None else matching_rows(representation, saved.input)
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
         failed = {name: FailedMetric(each.reason, each.details) for name, each in saved.failed.items()}
         return cls(
-            scored_codes, scored, saved.skipped, saved.seed, held_out=saved.held_out, path=saved.input.path,
+            known, scored, saved.skipped, saved.seed, held_out=saved.held_out, path=saved.input.path,
             chosen_factors=tuple(saved.input.chosen_factors), failed=failed, computed_with=saved.decisions(),
             described=saved.input.model_dump(exclude_unset=True), of_codes=saved.input.of_codes,
             options=tuple(saved.input.options),
@@ -587,125 +462,7 @@ def load_beside(path: str | Path) -> "ScoreCard":
 def without_samples(card: ScoreCard) -> ScoreCard:
     """The same card with no codes and factors in memory, as one that was read without them."""
     described = card.saved_input
-    empty = _without_rows(SavedInput.model_validate(described))
+    empty = without_rows(SavedInput.model_validate(described))
     known = card._known_diagnosis()
     diagnosing = None if known is None else partial(Diagnosis, **vars(known))
     return replace(card, described=described, representation=empty, wide_codes=None, diagnosing=diagnosing)
-
-
-def fields_of(result: Any) -> list[tuple[str, Any]]:
-    """Names and values of the fields of a Result."""
-    return [(field.name, getattr(result, field.name)) for field in fields(result)]
-
-
-def metric_entry(scored: Scored, factor_names: Sequence[str]) -> dict[str, Any]:
-    """What `ScoreCard.to_dict` has of one metric."""
-    per_factor = getattr(scored.result, "per_factor", None)
-    described: dict[str, Any] = {
-        "headline": scored.metric.headline,
-        "higher_is_better": scored.metric.higher_is_better,
-        "version": scored.metric.version,
-        "seconds": round(scored.seconds, 4),
-        **({} if scored.chance is None else {"chance": scored.chance._asdict()}),
-        **({} if scored.null is None else {"null": scored.null.to_dict()}),
-        **({"baselines": dict(scored.baselines)} if scored.baselines else {}),
-        **({} if scored.intervals is None else {"intervals": scored.intervals.to_dict(factor_names)}),
-        **({"no_interval": scored.no_interval} if scored.no_interval else {}),
-        **({"no_null": scored.no_null} if scored.no_null else {}),
-        **({"no_baselines": dict(scored.no_baselines)} if scored.no_baselines else {}),
-        "values": scored.values,
-    }
-    if per_factor is not None:
-        described["per_factor"] = {name: float(v) for name, v in zip(factor_names, per_factor, strict=True)}
-    described["notes"] = list(replace(scored, other_version="").notes)  # whoever reads the file compares versions
-    # What there is for each row says nothing without the rows, and those of whole objects are not kept.
-    of_rows = len(scored.objects) if scored.objects is not None else -1
-    small = {
-        name: array.tolist()
-        for name, array in scored.arrays.items()
-        if array.size <= LARGEST_ARRAY and of_rows not in array.shape and array.dtype.kind in "biufU"
-    }
-    described["arrays"] = {name: values for name, values in small.items() if name != "per_factor"}
-    return described
-
-
-def _scored(name: str, saved: SavedMetric, factors: tuple[str, ...], footnotes: Sequence[str]) -> Scored:
-    arrays = {field: np.asarray(values) for field, values in saved.arrays.items()}
-    texts = [field for field, array in arrays.items() if array.dtype.kind == "U"]
-    if texts and name in ROWS:
-        raise ValueError(f"metric {name}: {texts[0]} is no array of numbers")
-    numbers = {field: array for field, array in arrays.items() if field not in texts}
-    fields: dict[str, Any] = {**numbers, "notes": (*footnotes, *saved.notes), **saved.values}
-    if saved.per_factor is not None:
-        if set(saved.per_factor) != set(factors):
-            raise ValueError(f"metric {name}: per_factor is not for the factors {', '.join(factors)}")
-        fields["per_factor"] = np.array([saved.per_factor[factor] for factor in factors], dtype=float)
-    chance = None if saved.chance is None else Noise(saved.chance.score, saved.chance.spread)
-    null = None if saved.null is None else _null(saved.null)
-    result = make_dataclass("Saved", fields)(**fields)
-    return Scored(
-        _row(name, saved), result, saved.seconds, chance=chance, null=null,
-        intervals=_intervals(name, saved, factors), no_interval=saved.no_interval, no_null=saved.no_null,
-        baselines=saved.baselines, no_baselines=saved.no_baselines,
-        other_version=of_another_version(name, saved.version),
-    )  # fmt: skip
-
-
-def _null(saved: SavedNull) -> Null:
-    own = None if saved.p_per_factor is None else np.array(saved.p_per_factor)
-    return Null(saved.score, np.array(saved.scores), saved.p, saved.above, saved.moved, own)
-
-
-def _intervals(name: str, saved: SavedMetric, factors: tuple[str, ...]) -> Intervals | None:
-    if (made := saved.intervals) is None:
-        return None
-    if not {*made.values, *(made.by_seed or ())} <= {*saved.values} or saved.headline not in made.values:
-        raise ValueError(f"metric {name}: intervals are not of its values {', '.join(saved.values)}")
-    per_factor = made.per_factor
-    if (per_factor is None) != (saved.per_factor is None) or {*(per_factor or factors)} != {*factors}:
-        raise ValueError(f"metric {name}: intervals are not for the factors {', '.join(factors)}")
-    values = {value: Interval(**dict(each)) for value, each in made.values.items()}
-    own = None if per_factor is None else tuple(Interval(**dict(per_factor[factor])) for factor in factors)
-    return Intervals(made.confidence, made.times, values, own, made.by_seed)
-
-
-def _row(name: str, saved: SavedMetric) -> Metric:
-    """The row of the table, or for a metric of the user's own as much as the file says."""
-    known = ROWS.get(name) or (find_metric(name) if name.partition("(")[0] in ROWS else None)
-    if known is not None and known.headline == saved.headline:
-        return replace(known, version=saved.version)
-    if (factor := factor_of(name)) is not None and (row := row_of_unwanted(factor)).headline == saved.headline:
-        return replace(row, version=saved.version)
-    return Metric(
-        _forgotten, title=name, headline=saved.headline, best=np.nan, higher_is_better=saved.higher_is_better,
-        range=(-np.inf, np.inf), summary="A metric that this version of unbraid has not.", limitations="",
-        source=name, version=saved.version,
-    )  # fmt: skip
-
-
-def _forgotten(*_: Any) -> float:
-    raise ValueError("a saved metric cannot be computed again")
-
-
-def _without_rows(saved: SavedInput) -> Representation:
-    return Representation(
-        np.empty((0, saved.n_codes)),
-        np.empty((0, len(saved.factors))),
-        names=tuple(factor.name for factor in saved.factors),
-        kinds=tuple(factor.kind for factor in saved.factors),
-        code_names=tuple(saved.code_names),
-    )
-
-
-def _fitting(representation: Representation, saved: SavedInput) -> Representation:
-    """Its factors that were scored."""
-    scored = representation.keep_factors([factor.name for factor in saved.factors])
-    if (len(scored), scored.codes.shape[1]) != (saved.n_samples, saved.n_codes):
-        raise ValueError(
-            f"these are the scores of {saved.n_samples} samples of {saved.n_codes} codes; "
-            f"the representation beside it holds {len(scored)} of {scored.codes.shape[1]}"
-        )
-    for what, known in () if saved.sha256 is None else saved.sha256:
-        if array_digest(getattr(scored, what)) != known:
-            raise ValueError(f"these are the scores of other {what}: those of the representation beside it differ")
-    return scored

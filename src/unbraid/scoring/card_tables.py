@@ -16,8 +16,9 @@ from unbraid.scoring.baselines import MARK, no_better
 
 if TYPE_CHECKING:
     from unbraid.metrics import Metric
-    from unbraid.scoring.card import ScoreCard, Scored
+    from unbraid.scoring.card import ScoreCard
     from unbraid.scoring.interval import Interval
+    from unbraid.scoring.scored import Scored
 
 NOTHING: Mapping[str, Mapping[str, Any]] = {}
 WITHIN_NULL = "°"  # after a score that is not significantly better than those of shuffled rows

@@ -7,9 +7,9 @@ from unbraid.base.repr import WITHIN, p_text
 from unbraid.metrics import by_question
 from unbraid.scoring.baselines import NO_BETTER, baseline_notes, no_better
 from unbraid.scoring.diagnosis import wrapped
+from unbraid.scoring.scored import Scored
 
 ScoreCard: TypeAlias = Any  # `unbraid.scoring.card` imports this file
-Scored: TypeAlias = Any
 
 
 def card_text(card: ScoreCard, *, details: bool = False, half_width: float | None = None) -> str:

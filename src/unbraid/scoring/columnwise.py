@@ -16,11 +16,12 @@ from unbraid.base.repr import with_names
 from unbraid.metrics import Metric, NotDefined
 from unbraid.metrics._shared.provenance import decision
 from unbraid.metrics.wide import WIDE, WINDOW, Columns, one_pass
-from unbraid.scoring.card import Outcome, ScoreCard, Scored, card_of
+from unbraid.scoring.card import ScoreCard, card_of
 from unbraid.scoring.card_memory import FACTOR
 from unbraid.scoring.diagnose import diagnose_columns
 from unbraid.scoring.engine import ScoreSettings, of_no_metric, validate
 from unbraid.scoring.score_data import Data
+from unbraid.scoring.scored import Outcome, Scored
 
 AT_ONCE = 128  # columns in memory, of few rows
 ONE_DIRECTION = ("snc", "mcc", "sap")  # metrics that read codes by a line or in order

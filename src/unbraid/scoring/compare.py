@@ -19,7 +19,7 @@ from unbraid.files.table_formats import Table, is_bold, plain, table_text
 from unbraid.files.trust import trusting
 from unbraid.files.whole_files import write_text
 from unbraid.metrics import Metric
-from unbraid.scoring.card import ScoreCard, Scored
+from unbraid.scoring.card import ScoreCard
 from unbraid.scoring.card_memory import check_memory_of_scores
 from unbraid.scoring.card_tables import unchecked
 from unbraid.scoring.correlation import holm
@@ -31,6 +31,7 @@ from unbraid.scoring.matched_models import Models, load_models, match_models
 from unbraid.scoring.named_blocks import blocks_of
 from unbraid.scoring.score import Named, choose, parse_confidence, score
 from unbraid.scoring.score_data import Confidence
+from unbraid.scoring.scored import Scored
 from unbraid.scoring.uncertainty import seconds_of_parts
 from unbraid.scoring.unwanted import split_unwanted
 

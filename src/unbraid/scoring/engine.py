@@ -25,7 +25,7 @@ from unbraid.metrics._shared.inputs import (
     known_as_checked,
 )
 from unbraid.metrics._shared.sharing import Store, sharing, without_sharing
-from unbraid.scoring.card import FailedMetric, Outcome, Scored, fields_of
+from unbraid.scoring.scored import FailedMetric, Outcome, Scored, fields_of
 
 Objects: TypeAlias = Callable[[], Representation]
 # Most levels of a factor for metrics that fit a model to each level, or to each class of a categorical factor: 60 000

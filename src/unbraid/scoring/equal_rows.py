@@ -10,11 +10,11 @@ from unbraid.data import Representation
 from unbraid.files.score_file import storable
 from unbraid.metrics import Metric
 from unbraid.metrics._shared.resampling import Resampling, permutation
-from unbraid.scoring.card import Scored
 from unbraid.scoring.engine import ScoreSettings, gap_of_rows, score_each
 from unbraid.scoring.interval import FEWEST_ROWS
 from unbraid.scoring.result_columns import AS_MANY
 from unbraid.scoring.score import FEWEST_PARTS
+from unbraid.scoring.scored import Scored
 from unbraid.scoring.uncertainty import Parts, scores_of_parts, seconds_of_parts, why_constant, with_interval
 
 MOST_SUBSETS = 10  # more would shrink the deviation of a difference by less than 5 %

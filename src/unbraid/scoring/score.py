@@ -18,7 +18,7 @@ from unbraid.metrics import BLOCKED, LABEL_FREE, MEASURES, PRESETS, RECONSTRUCTE
 from unbraid.metrics._shared.metric_arguments import find_metric, full_name, lower_is_better, metric_hint
 from unbraid.metrics._shared.provenance import decision
 from unbraid.metrics.own_metric import custom_metric, row_of
-from unbraid.scoring.card import COLUMNS, Outcome, ScoreCard, Scored, card_of
+from unbraid.scoring.card import COLUMNS, ScoreCard, card_of
 from unbraid.scoring.card_memory import check_memory_of_scores
 from unbraid.scoring.columnwise import notes_on_signs, score_wide
 from unbraid.scoring.dependence import note_on_neighbours
@@ -28,6 +28,7 @@ from unbraid.scoring.interval import FEWEST_GROUPS, FEWEST_ROWS
 from unbraid.scoring.named_blocks import Blocks
 from unbraid.scoring.null import Shuffle, parse_null, shuffle_of
 from unbraid.scoring.score_data import Baselines, Confidence, Data, Interval, read_data
+from unbraid.scoring.scored import Outcome, Scored
 from unbraid.scoring.uncertainty import seconds_of_parts, with_baselines, with_intervals, with_nulls
 from unbraid.scoring.unwanted import row_against_null, row_of_unwanted
 

@@ -18,11 +18,11 @@ from unbraid.scoring.diagnosis import FactorDiagnosis, code_words
 from unbraid.scoring.interval import Interval
 from unbraid.scoring.named_blocks import REDUCED
 from unbraid.scoring.null import IN_WORDS, Null
+from unbraid.scoring.scored import Scored
 from unbraid.scoring.unwanted import factor_of
 from unbraid.show.words import in_words
 
 ScoreCard: TypeAlias = Any  # `unbraid.scoring.card` imports this file
-Scored: TypeAlias = Any
 
 DEAD_KL = 0.01  # nats; UDR's threshold for an informative latent
 MOST_CODES = 400  # rows of the table of codes

@@ -18,10 +18,10 @@ from unbraid.data import Representation
 from unbraid.files.trust import trusting
 from unbraid.metrics import METRICS, Claim, Metric, NotDefined
 from unbraid.metrics.own_metric import row_of
-from unbraid.scoring.card import Scored
 from unbraid.scoring.engine import score_each
 from unbraid.scoring.processes import ENCODERS, PROCESSES, named
 from unbraid.scoring.score import Named, choose
+from unbraid.scoring.scored import Scored
 from unbraid.scoring.synthetic_codes import CASES, CHANGES, GAP, GROUPS, SPACE, Case, in_halves, upper_corner
 
 Demand: TypeAlias = Literal["stays", "falls"]

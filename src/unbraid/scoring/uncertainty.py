@@ -19,7 +19,6 @@ from unbraid.metrics._shared.inputs import Inputs, OfParts, Part, levels_by_valu
 from unbraid.metrics._shared.resampling import Numbers, Resampling, draw_part
 from unbraid.metrics._shared.sharing import Store, sharing, sharing_of_codes
 from unbraid.scoring.baselines import Baseline
-from unbraid.scoring.card import Scored
 from unbraid.scoring.card_memory import scores_at_a_time
 from unbraid.scoring.engine import (
     Gap,
@@ -35,6 +34,7 @@ from unbraid.scoring.engine import (
 )
 from unbraid.scoring.interval import Intervals, intervals
 from unbraid.scoring.null import IN_WORDS, Null, Shuffle, null_of
+from unbraid.scoring.scored import Scored
 
 ORDERED = 1_000_000  # levels in all orders that `of_shuffles` is given at once
 SEEDS = 5  # under which a metric that draws is scored, to say how much its own luck moves it

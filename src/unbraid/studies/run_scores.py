@@ -24,10 +24,12 @@ from unbraid.metrics._shared.metric_arguments import find_metric
 from unbraid.metrics._shared.provenance import decision
 from unbraid.runs.folder import read_codes
 from unbraid.runs.whole_objects import objects_of
-from unbraid.scoring.card import FailedMetric, ScoreCard, Scored, metric_entry
+from unbraid.scoring.card import ScoreCard
 from unbraid.scoring.diagnose import diagnose_representation
 from unbraid.scoring.engine import Objects, score_each
+from unbraid.scoring.saved_card import metric_entry
 from unbraid.scoring.score import choose
+from unbraid.scoring.scored import FailedMetric, Scored
 from unbraid.scoring.unwanted import factor_of
 from unbraid.studies.snapshot import NONE, missing_metrics, read_scores
 

@@ -10,7 +10,6 @@ import numpy as np
 from unbraid.base.arguments import list_of
 from unbraid.base.counted import counted
 from unbraid.base.types import DataFrame, Progress
-from unbraid.scoring.card import Scored
 from unbraid.scoring.engine import score_each
 from unbraid.scoring.equal_rows import subsets
 from unbraid.scoring.group_comparison import Comparison, compare_groups, usual_within
@@ -23,6 +22,7 @@ from unbraid.scoring.result_columns import (
     unequal_rows,
 )
 from unbraid.scoring.score import choose
+from unbraid.scoring.scored import Scored
 from unbraid.studies.expand import metric_names
 from unbraid.studies.schema import StudyConfig
 from unbraid.studies.several_datasets import all_results

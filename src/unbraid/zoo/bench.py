@@ -13,11 +13,11 @@ from unbraid.base.repr import Shown
 from unbraid.base.suggest import one_line
 from unbraid.base.types import Progress
 from unbraid.metrics import METRICS, Metric, NotDefined
-from unbraid.scoring.card import Scored
 from unbraid.scoring.correlation import correlation, correlation_interval
 from unbraid.scoring.engine import score_each
 from unbraid.scoring.result_columns import LEAST_RUNS, why_not
 from unbraid.scoring.score import Named
+from unbraid.scoring.scored import Scored
 from unbraid.scoring.stress import numbers_of, rows_named
 from unbraid.zoo.listing import open_zoo
 from unbraid.zoo.zoo_files import ZooFile
