@@ -20,7 +20,7 @@ from unbraid.metrics._shared.resampling import Resampling, all_but_a_block, draw
 from unbraid.scoring.card_tables import footnote
 from unbraid.scoring.engine import score_each
 from unbraid.scoring.interval import intervals, rows_needed, student
-from unbraid.scoring.uncertainty import numbers_of, part_scorer
+from unbraid.scoring.uncertainty import part_scorer
 
 RNG = np.random.default_rng(0)
 FACTORS = np.stack([RNG.integers(0, size, 400) for size in (3, 4)], axis=1)
@@ -289,7 +289,7 @@ def test_parts_score_as_those_rows_do_alone() -> None:
                 if isinstance(alone, Exception) or isinstance(part, Exception):
                     assert str(part) == str(alone)
                     continue
-                expected = numbers_of(alone)
+                expected = alone.numbers
                 assert dict(part.values) == pytest.approx(dict(expected.values), abs=1e-9), (name, kinds, one_in)
                 assert part.per_factor == pytest.approx(expected.per_factor, abs=1e-9), (name, kinds, one_in)
 

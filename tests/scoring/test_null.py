@@ -28,7 +28,7 @@ from unbraid.metrics import (
 )
 from unbraid.metrics._solvers import logistic
 from unbraid.scoring import card_memory as memory
-from unbraid.scoring import uncertainty
+from unbraid.scoring import null_scores
 from unbraid.scoring.null import Null, Shuffle, null_of
 
 QUICK = ("mig", "sap", "snc", "mcc", "irs", "r2", "beta_vae_score")
@@ -159,7 +159,7 @@ def test_shuffles_that_share_their_work_are_those_of_a_loop(
     monkeypatch: pytest.MonkeyPatch, metric: str, function: Any, exact: float
 ) -> None:
     """Several orders are taken at once; the loop scores each alone. Exact MIG is found without draws."""
-    monkeypatch.setattr(uncertainty, "ORDERED", 3 * FACTORS.size)
+    monkeypatch.setattr(null_scores, "ORDERED", 3 * FACTORS.size)
     sharp = np.random.default_rng(1).uniform(-5, 0, CODES.shape)
     given = Representation(CODES, FACTORS, log_variances=sharp, sizes=(3, 4))
     null = unbraid.score(given, metrics=metric, null=7, seed=2).scored[metric].null

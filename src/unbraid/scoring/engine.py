@@ -2,7 +2,7 @@
 
 import inspect
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass, replace
 from typing import Any, Literal, TypeAlias
 
@@ -220,6 +220,11 @@ def _refuse_many_models(name: str, inputs: Inputs) -> None:
                 f"fits a model to each level, of {most} at most, and factor {column} has {n_levels:,}; if it is "
                 "measured, its kind is continuous"
             )
+
+
+def metric_list(names: Collection[str]) -> str:
+    """Of many metrics their number."""
+    return ", ".join(names) if len(names) <= 3 else f"{len(names)} metrics"
 
 
 def of_no_metric(error: Exception) -> bool:

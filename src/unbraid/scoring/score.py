@@ -27,9 +27,10 @@ from unbraid.scoring.engine import Gap, ScoreSettings, expected_seconds, outcome
 from unbraid.scoring.interval import FEWEST_GROUPS, FEWEST_ROWS
 from unbraid.scoring.named_blocks import Blocks
 from unbraid.scoring.null import Shuffle, parse_null, shuffle_of
+from unbraid.scoring.null_scores import with_nulls
 from unbraid.scoring.score_data import Baselines, Confidence, Data, Interval, read_data
 from unbraid.scoring.scored import Outcome, Scored
-from unbraid.scoring.uncertainty import seconds_of_parts, with_baselines, with_intervals, with_nulls
+from unbraid.scoring.uncertainty import seconds_of_parts, with_baselines, with_intervals
 from unbraid.scoring.unwanted import row_against_null, row_of_unwanted
 
 Named: TypeAlias = str | Metric | Callable[..., Any]

@@ -13,7 +13,7 @@ from unbraid.data import Representation
 from unbraid.files.score_file import LONGEST_TEXT, storable
 from unbraid.metrics import Metric
 from unbraid.metrics._shared.chance import UNREADABLE, Noise, notes_on_noise
-from unbraid.metrics._shared.resampling import UNCHECKED, Resampling
+from unbraid.metrics._shared.resampling import UNCHECKED, Numbers, Resampling
 from unbraid.scoring.baselines import baseline_notes
 from unbraid.scoring.interval import Intervals
 from unbraid.scoring.null import Null
@@ -52,6 +52,10 @@ class Scored:
     @property
     def arrays(self) -> dict[str, FloatArray]:
         return {name: value for name, value in fields_of(self.result) if isinstance(value, np.ndarray)}
+
+    @property
+    def numbers(self) -> Numbers:
+        return Numbers(self.values, np.asarray(getattr(self.result, "per_factor", ()), dtype=float))
 
     @property
     def unchecked(self) -> bool:

@@ -1,23 +1,20 @@
-"""Score the rows of a card again: shuffled, for its null distribution, and in parts, for its confidence intervals."""
+"""Score the rows of a card in parts, for its confidence intervals; and score its baselines."""
 
 import inspect
-from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import closing, nullcontext
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 from threading import Event
-from typing import TypeAlias
 
 import numpy as np
 
-from unbraid.base.threads import go_on, map_ordered, n_cores
+from unbraid.base.threads import map_ordered, n_cores
 from unbraid.base.types import FloatArray, IntArray
 from unbraid.data import Representation
-from unbraid.files.score_file import storable
 from unbraid.metrics import Metric, NotDefined
-from unbraid.metrics._shared.compiled import interruptible
 from unbraid.metrics._shared.inputs import Inputs, OfParts, Part, levels_by_value, part_of
 from unbraid.metrics._shared.resampling import Numbers, Resampling, draw_part
-from unbraid.metrics._shared.sharing import Store, sharing, sharing_of_codes
+from unbraid.metrics._shared.sharing import Store, sharing
 from unbraid.scoring.baselines import Baseline
 from unbraid.scoring.card_memory import scores_at_a_time
 from unbraid.scoring.engine import (
@@ -25,25 +22,19 @@ from unbraid.scoring.engine import (
     ScoreSettings,
     call,
     context_of,
-    gap_of_rows,
     inputs_of,
-    of_no_metric,
+    metric_list,
     score_each,
     seconds_of_half,
     validate,
 )
 from unbraid.scoring.interval import Intervals, intervals
-from unbraid.scoring.null import IN_WORDS, Null, Shuffle, null_of
 from unbraid.scoring.scored import Scored
 
-ORDERED = 1_000_000  # levels in all orders that `of_shuffles` is given at once
 SEEDS = 5  # under which a metric that draws is scored, to say how much its own luck moves it
 
 
 PartScorer = Callable[[IntArray, Iterable[str]], dict[str, Numbers | Exception]]
-Pair: TypeAlias = tuple[float, FloatArray]  # a headline, and (n_factors,) or (0,) what the metric says of each factor
-# What is moved, how, for which metrics, and what `zero_shot` holds out of it.
-_Source: TypeAlias = tuple[Representation, Shuffle, list[str], Gap | None]
 
 
 @dataclass(frozen=True)
@@ -53,132 +44,6 @@ class Parts:
     method: Resampling
     values: Mapping[str, FloatArray]  # (n_parts,) of those that all parts have
     per_factor: FloatArray  # (n_parts, n_factors), or (n_parts, 0)
-
-
-def with_nulls(
-    representation: Representation, scored: Mapping[str, Scored], shuffle: Shuffle, settings: ScoreSettings
-) -> dict[str, Scored]:
-    """The same with the null of each metric that looks at factors, or the reason why it has none."""
-    metrics = {name: each.metric for name, each in scored.items() if each.metric.needs_factors}
-    objects = {name: each.objects for name, each in scored.items() if name in metrics and each.objects is not None}
-    together: dict[str, Metric] = {}
-    if shuffle.moved == "rows" and representation.weights is None:
-        together = {name: row for name, row in metrics.items() if name not in objects and row.of_shuffles is not None}
-    on_rows = {name: row for name, row in metrics.items() if name not in objects and name not in together}
-    # A user's function is never called in two threads.
-    own = [name for name, row in on_rows.items() if row.own or callable(settings.held_out)]
-    representation = replace(representation, codes=inputs_of(representation).stored)  # as metrics read them, made once
-    most = scores_at_a_time(scored, representation.codes, len(representation.names))
-    compared = {name: _pair(scored[name]) for name in metrics}
-    drawn: dict[str, list[Pair]] = {name: [] for name in metrics}
-    missing: dict[str, str] = {}
-    moved = IN_WORDS[shuffle.moved]
-
-    def pairs(results: Mapping[str, Scored | Exception]) -> dict[str, Pair]:
-        for name, each in results.items():
-            if isinstance(each, Exception) and name not in missing:
-                missing[name] = storable(each) if isinstance(each, NotDefined) else settings.failure(name, each).reason
-        return {name: _pair(each) for name, each in results.items() if isinstance(each, Scored)}
-
-    def score_shuffles(sources: list[_Source], at_once: int) -> None:
-        if not (listed := _listed([name for _, _, names, _ in sources for name in names])):
-            return
-
-        def scores(done: int, stopped: Event) -> dict[str, Scored | Exception]:
-            results: dict[str, Scored | Exception] = {}
-            for source, moving, names, held_out in sources:
-                gap = gap_of_rows(held_out, len(source), moving.labels(source.groups, len(source), settings.seed, done))
-                results |= score_each(
-                    moving.apply(source, settings.seed, done),
-                    {name: metrics[name] for name in names if name not in missing},
-                    seed=settings.seed, held_out=gap, with_chance=False, progress=lambda *_: go_on(stopped),
-                )  # fmt: skip
-            return results
-
-        once = sum(scored[name].seconds for _, _, names, _ in sources for name in names)
-        settings.expect([once / min(at_once, n_cores())] * shuffle.times)
-        settings.tell(f"{listed}, {moved}", 0, shuffle.times)
-        with closing(map_ordered(scores, range(shuffle.times), at_once)) as shuffles:
-            for done, results in shuffles:
-                for name, pair in pairs(results).items():
-                    drawn[name].append(pair)
-                settings.tell(f"{listed}, {moved}", done + 1, shuffle.times)
-
-    if shuffle.moved == "shift":
-        rows = shuffle.labels(representation.groups, len(representation), settings.seed, 0)
-        gap = gap_of_rows(settings.held_out, len(representation), rows)
-        middle = shuffle.unmoved(representation)
-        results = score_each(middle, on_rows, seed=settings.seed, held_out=gap, with_chance=False)
-        compared |= pairs(dict(results))
-    for name, outcome in _of_shuffles(representation, together, shuffle, settings, most).items():
-        if isinstance(outcome, Exception):
-            missing[name] = settings.failure(name, outcome).reason
-        else:
-            compared[name], *drawn[name] = outcome
-    builtin = [name for name in on_rows if name not in own]
-    # Whole objects were encoded for a metric: no trial and no series.
-    on_objects: list[_Source] = [(each, Shuffle("rows", 1), [name], None) for name, each in objects.items()]
-    same_codes = shuffle.moved == "rows" and representation.weights is None
-    with sharing_of_codes() if same_codes else nullcontext():
-        score_shuffles([(representation, shuffle, builtin, settings.held_out), *on_objects], most)
-    score_shuffles([(representation, shuffle, own, settings.held_out)], 1)
-    nulls: dict[str, Null] = {}
-    for name in metrics.keys() - missing.keys():
-        headline, per_factor = compared[name]
-        headlines, of_factors = zip(*drawn[name], strict=True)
-        factor_scores = (per_factor, np.array(of_factors)) if len(per_factor) else None
-        how = "rows" if name in objects else shuffle.moved
-        nulls[name] = null_of(metrics[name], headline, np.array(headlines), how, factor_scores)
-    return {name: replace(each, null=nulls.get(name), no_null=missing.get(name, "")) for name, each in scored.items()}
-
-
-def _of_shuffles(
-    representation: Representation, metrics: Mapping[str, Metric], shuffle: Shuffle, settings: ScoreSettings, most: int
-) -> dict[str, list[Pair] | Exception]:
-    """Of each metric the headline and what it says of each factor: of the rows as they are, and of each shuffle."""
-    inputs, n_samples = inputs_of(representation), len(representation)
-    context = context_of(representation, settings.seed, settings.held_out)
-    at_once = max(1, ORDERED // (n_samples * max(1, inputs.n_factors)))
-    firsts = (None, *range(0, shuffle.times, at_once))
-    by_metric: dict[str, list[Pair] | Exception] = {name: [] for name in metrics}
-
-    def scores(task: tuple[str, int | None], _: object) -> list[Pair] | Exception:
-        name, first = task
-        orders = [np.arange(n_samples)]
-        if first is not None:
-            which = range(first, min(first + at_once, shuffle.times))
-            orders = [shuffle.rows(None, n_samples, settings.seed, number)[1] for number in which]
-        assert (of_shuffles := metrics[name].of_shuffles) is not None
-        parameters = inspect.signature(of_shuffles).parameters
-        try:
-            with interruptible():
-                arguments = {name: value for name, value in context.items() if name in parameters}
-                return of_shuffles(inputs, np.array(orders), **arguments)
-        except Exception as error:
-            if of_no_metric(error):
-                raise
-            return error
-
-    tasks = [(name, first) for first in firsts for name in metrics]
-    settings.tell(f"{_listed(metrics)}, {IN_WORDS[shuffle.moved]}", 0, len(tasks))
-    with closing(map_ordered(scores, tasks, most)) as done:
-        for number, ((name, _), scored) in enumerate(done):
-            own = by_metric[name]
-            if isinstance(scored, Exception) or isinstance(own, Exception):
-                by_metric[name] = own if isinstance(own, Exception) else scored
-            else:
-                own += scored
-            settings.tell(f"{name}, {IN_WORDS[shuffle.moved]}", number + 1, len(tasks))
-    return by_metric
-
-
-def _listed(names: Collection[str]) -> str:
-    """Of many metrics their number."""
-    return ", ".join(names) if len(names) <= 3 else f"{len(names)} metrics"
-
-
-def _pair(scored: Scored) -> Pair:
-    return scored.headline, numbers_of(scored).per_factor
 
 
 def with_baselines(
@@ -241,7 +106,7 @@ def _variances_of_seeds(
     settings.expect([sum(scored[name].seconds for name in rows)] * (SEEDS - 1))
     for done in range(1, SEEDS if rows else 0):
         if settings.progress is not None:
-            settings.progress(f"{_listed(rows)}, another seed", done - 1, SEEDS - 1)
+            settings.progress(f"{metric_list(rows)}, another seed", done - 1, SEEDS - 1)
         scorer = part_scorer(representation, rows, settings.seed + done, settings.held_out, known)
         for name, each in scorer(np.arange(len(representation)), list(rows)).items():
             if isinstance(each, Exception):  # what another seed cannot score has no share
@@ -325,7 +190,7 @@ def _scores_by(
             except ValueError as error:  # of all metrics: a factor that has one level left
                 return dict.fromkeys(left, why_constant(representation, part) or error)
 
-        settings.tell(f"{_listed(names)}, resampled rows", 0, method.n_parts)
+        settings.tell(f"{metric_list(names)}, resampled rows", 0, method.n_parts)
         with closing(map_ordered(scores, range(method.n_parts), at_once)) as results_of_parts:
             for done, results in results_of_parts:
                 for name, each in results.items():
@@ -336,7 +201,7 @@ def _scores_by(
                         parts[name].append(each)
                 if not (left := [name for name in names if name not in missing]):
                     break
-                settings.tell(f"{_listed(left)}, resampled rows", done + 1, method.n_parts)
+                settings.tell(f"{metric_list(left)}, resampled rows", done + 1, method.n_parts)
 
     # A user's function is never called in two threads.
     own = [name for name, metric in rows.items() if metric.own or callable(settings.held_out)]
@@ -362,7 +227,7 @@ def _together(method: Resampling, numbers: list[Numbers]) -> Parts:
 
 
 def _intervals(scored: Scored, parts: Parts, confidence: float) -> Intervals:
-    values, per_factor = numbers_of(scored)
+    values, per_factor = scored.numbers
     names = [name for name in values if name in parts.values]
     whole = np.array([*(values[name] for name in names), *per_factor])
     resampled = np.column_stack([*(parts.values[name] for name in names), parts.per_factor])
@@ -419,7 +284,7 @@ def part_scorer(
     def _numbers(name: str, part: Inputs, context: Mapping[str, object], store: Store) -> Numbers:
         each = Scored(chosen[name], call(chosen[name], part, context, store), 0.0)
         validate(name, each, part.n_factors)
-        return numbers_of(each)
+        return each.numbers
 
     return scored
 
@@ -436,8 +301,3 @@ def _quick(of_parts: OfParts, whole: Inputs, context: Mapping[str, object]) -> C
             raise reason
 
         return failing
-
-
-def numbers_of(scored: Scored) -> Numbers:
-    """Of a metric on a card."""
-    return Numbers(scored.values, np.asarray(getattr(scored.result, "per_factor", ()), dtype=float))
