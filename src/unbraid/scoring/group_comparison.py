@@ -1,13 +1,14 @@
 """Which of several groups of runs scores better: runs are the sample, by ranks, corrected for how much was tried."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unbraid.base.arguments import check_number, list_of
 from unbraid.base.counted import counted
@@ -182,10 +183,6 @@ def compare_groups(
         raise ValueError("no column to compare: the study has no metrics")
     outer = [""] * len(frame) if within is None else texts(frame, within)
     names = np.array(texts(frame, by))
-    groups: list[GroupOfRuns] = []
-    shifts: list[Shift] = []
-    left: dict[str, list[str]] = {}  # in which columns a group is left out
-    unscored: list[str] = []  # how many runs of a group its mean leaves out
     parts = {part: np.array([each == part for each in outer]) for part in sorted(set(outer), key=natural)}
     for part in parts.values():
         check_alike(frame.loc[part], chosen, [by] if by in IMAGES else (), conditions=("content",))
@@ -194,31 +191,21 @@ def compare_groups(
     varying = [column for column in chosen if np.ptp(numbers(frame, column)) != 0] or chosen
     constant = [column for column in chosen if column not in varying]
     chosen = varying
-    for column in chosen:
-        values = numbers(frame, column)
-        for part, rows in parts.items():
-            everyone = {
-                f"{part} {name}".strip() if name else "": values[(names == name) & rows]
-                for name in sorted(set(names[rows].tolist()), key=natural)
-            }
-            known = {name: own[np.isfinite(own)] for name, own in everyone.items()}
-            for name in (name for name, own in known.items() if len(own) < LEAST or not name):
-                left.setdefault(name or "(no value)", []).append(column)
-            known = {name: own for name, own in known.items() if len(own) >= LEAST and name}
-            unscored += [
-                f"{len(everyone[name]) - len(own)} of {len(everyone[name])} of {name} ({column})"
-                for name, own in known.items()
-                if len(own) < len(everyone[name])
-            ]
-            for name, own in known.items():
-                low, high = mean_interval(column, own, confidence)
-                groups.append(GroupOfRuns(column, name, len(own), float(own.mean()), low, high, float(np.median(own))))
-            for first, second in combinations(known, 2):
-                p, interval = (
-                    rank_test(known[first], known[second]),
-                    shift_interval(known[first], known[second], confidence),
-                )
-                shifts.append(Shift(column, first, second, *interval, p, p_holm=p, better=""))
+    scores = [
+        _scores_by_group(column, numbers(frame, column)[rows], names[rows], part)
+        for column in chosen
+        for part, rows in parts.items()
+    ]
+    groups = [_group(each.column, name, own, confidence) for each in scores for name, own in each.known.items()]
+    shifts = [
+        _shift(each.column, first, second, each.known, confidence)
+        for each in scores
+        for first, second in combinations(each.known, 2)
+    ]
+    left: dict[str, list[str]] = {}  # in which columns a group is left out
+    for each in scores:
+        for name in each.too_few:
+            left.setdefault(name, []).append(each.column)
     without = ", ".join(
         name if len(set(of)) == len(chosen) else f"{name} (of {', '.join(dict.fromkeys(of))})"
         for name, of in sorted(left.items())
@@ -232,9 +219,45 @@ def compare_groups(
     corrected = holm([each.p for each in shifts])
     decided = [_decided(each, p_holm, 1 - confidence) for each, p_holm in zip(shifts, corrected, strict=True)]
     notes = _notes(frame, grouping, over, without, constant)
-    if unscored:
+    if unscored := [text for each in scores for text in each.unscored]:
         notes += (f"{over} without a score are in no mean: {', '.join(unscored)}",)
     return Comparison(by, over, confidence, tuple(groups), tuple(decided), notes, n_seeds)
+
+
+class _Scores(NamedTuple):
+    """Those of one column, by group."""
+
+    column: str
+    known: Mapping[str, FloatArray]  # of groups that have enough
+    too_few: list[str]  # the other groups
+    unscored: list[str]  # how many runs of a group its mean leaves out
+
+
+def _scores_by_group(column: str, values: FloatArray, names: NDArray[np.str_], part: str) -> _Scores:
+    by_group = {
+        f"{part} {name}".strip() if name else "": values[names == name]
+        for name in sorted(set(names.tolist()), key=natural)
+    }
+    finite = {name: own[np.isfinite(own)] for name, own in by_group.items()}
+    known = {name: own for name, own in finite.items() if len(own) >= LEAST and name}
+    unscored = [
+        f"{len(by_group[name]) - len(own)} of {len(by_group[name])} of {name} ({column})"
+        for name, own in known.items()
+        if len(own) < len(by_group[name])
+    ]
+    return _Scores(column, known, [name or "(no value)" for name in finite if name not in known], unscored)
+
+
+def _group(column: str, name: str, scores: FloatArray, confidence: float) -> GroupOfRuns:
+    low, high = mean_interval(column, scores, confidence)
+    return GroupOfRuns(column, name, len(scores), float(scores.mean()), low, high, float(np.median(scores)))
+
+
+def _shift(column: str, first: str, second: str, scores: Mapping[str, FloatArray], confidence: float) -> Shift:
+    """Of two groups, not yet corrected for the number of comparisons."""
+    p = rank_test(scores[first], scores[second])
+    interval = shift_interval(scores[first], scores[second], confidence)
+    return Shift(column, first, second, *interval, p, p_holm=p, better="")
 
 
 def usual_within(frame: DataFrame, by: str) -> str | None:
