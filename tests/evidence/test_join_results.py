@@ -56,3 +56,15 @@ def test_a_run_without_the_number_counts_for_nothing(tmp_path: Path) -> None:
 def test_a_study_without_such_runs_gives_nothing(tmp_path: Path) -> None:
     assert measured(tmp_path, RUNS, {"hyper.pairs": 256}) == {}
     assert measured(tmp_path, RUNS, {"hyper.paths": 50}) == {}
+
+
+@pytest.mark.parametrize(("scale", "mean"), [("64px", 0.25), ("laptop", 0.375)])
+def test_at_the_papers_scale_layers_must_begin_as_the_papers(scale: str, mean: float, tmp_path: Path) -> None:
+    runs = RUNS.assign(**{"hyper.supervision": "pairs", "hyper.initialisation": ["glorot", "pytorch", None]})
+    runs.to_csv(tmp_path / f"lsbd-square-{scale}.csv", index=False)
+    (join,) = (
+        join
+        for join in join_results.joins()
+        if (join.study, join.model, join.setting) == (f"lsbd-square-{scale}", "lsbd-2022__lsbd_vae", "pairs=512")
+    )
+    assert join_results.measured_of(join, SCORES)["mig.score"]["value"] == mean
