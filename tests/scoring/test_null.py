@@ -245,6 +245,9 @@ def test_whole_objects_are_shuffled_among_themselves() -> None:
     assert alone.scores.tolist() == beside.scores.tolist(), "whatever else is scored"
     assert len(set(null.scores)) == 5
     assert null.scores.min() > card["d_lsbd"].score
+    shifted = unbraid.score(part, metrics=["d_lsbd"], orbits=lambda: whole, null="shift:3").scored["d_lsbd"].null
+    assert shifted is not None
+    assert shifted.moved == "rows", "whole objects are no series"
 
 
 def test_the_middle_of_a_series_goes_around_as_far_as_all_of_it() -> None:
